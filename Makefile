@@ -38,6 +38,7 @@ fmt: install-test ## Format, and mend what the linter can
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/python -m scripts.settings_table
 	@.venv/bin/python -m scripts.thinkers_table
+	@.venv/bin/python -m scripts.documents_table
 
 fuzz: install-test ## Try for ten minutes each what strangers, visitors and operators may send
 	@FUZZ_SECONDS=600 .venv/bin/python -m pytest -rP tests/outside/test_openapi_document.py

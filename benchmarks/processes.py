@@ -201,7 +201,7 @@ def started(
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env=kept | {"PYTHONPATH": str(ROOT)} | dict(env or {}),
+            env=kept | {"PYTHONPATH": str(ROOT), "REDIS_URL": "embedded"} | dict(env or {}),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

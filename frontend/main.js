@@ -55,6 +55,7 @@ showComposer(store, conversation);
 showThinkers(store, conversation);
 showPanels({ store, conversation });
 showFailure(store, waysOn());
+for (const wired of document.querySelectorAll("[inert]")) wired.removeAttribute("inert");
 
 void audio.refreshDevices();
 addEventListener("offline", () => store.state.phase === "ready" && store.dispatch("page_failed", OFFLINE));

@@ -45,10 +45,10 @@ types_and_one_extension_less() {
     echo "  no commit here: no extension is left out"
     return "$typed"
   fi
-  nice -n 5 python -m scripts.without --briefly --by "$commit" && [ "$typed" = 0 ]
+  nice python -m scripts.without --briefly --by "$commit" && [ "$typed" = 0 ]
 }
 
-# What computes runs while the tests wait; what it says is shown after them.
+# beside OTHER COMMAND...: OTHER runs while COMMAND waits; what it says is shown after it.
 beside() {
   local said other=$1
   shift
@@ -64,16 +64,24 @@ beside() {
   [ "$tests" = 0 ] && [ "$computed" = 0 ]
 }
 
-# A test that fails is tried once more by itself, and the run says so, until five whole runs in a row have passed without this.
+# Tests by the real clock (mark `realtime`) mostly wait, and a stalled caller has gaps in its voice: they have the processor first.
+all_tests() { beside computing_tests tests clocked 0 "realtime and $chosen"; }
+computing_tests() { tests computing 10 "not realtime and $chosen"; }
+
+# tests NAME NICENESS MARKS: the tests with these marks. Until five whole runs in a row have passed without it, `make test` tries
+# a failed test once more, and says so.
 tests() {
-  python -m pytest "$@" && return
-  [ $? = 1 ] || return 1
-  printf '\033[33m! tests failed beside others; once more, by themselves:\033[0m\n'
-  python -m pytest --last-failed --last-failed-no-failures none "${@: -2}"
+  local run=(nice -n "$2" python -m pytest -o "cache_dir=.pytest_cache/$1" -m "$3")
+  "${run[@]}" --numprocesses 3 --dist loadfile --no-loadscope-reorder "${options[@]}"
+  local outcome=$?
+  [ "$outcome" = 1 ] && [ "$mode" = all ] || return "$outcome"
+  printf '\033[33m! tests failed beside others; once more, with fewer:\033[0m\n'
+  "${run[@]}" --last-failed --last-failed-no-failures none
 }
 
 mode=${1:-all}
-workers=(--numprocesses "${WORKERS_OF_TESTS:-5}" --dist loadfile --no-loadscope-reorder)
+options=()
+chosen="not alone and not long"
 step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
 case "$mode" in
@@ -83,6 +91,7 @@ case "$mode" in
     step "prose" python -m scripts.prose
     step "settings in .env.example and docs" python -m scripts.settings_table --check
     step "Thinkers in the docs" python -m scripts.thinkers_table --check
+    step "design documents in the docs" python -m scripts.documents_table --check
     ;;
 esac
 if [ "$mode" != quick ]; then
@@ -92,10 +101,12 @@ if [ "$mode" != quick ]; then
   step "compose file" compose_is_valid
 fi
 case "$mode" in
-  all) step "types, tests, one extension less" beside types_and_one_extension_less tests "${workers[@]}" -m "not alone and not long" ;;
+  all) step "types, tests, one extension less" beside types_and_one_extension_less all_tests ;;
   everything)
     export FUZZ_SECONDS=${FUZZ_SECONDS:-8}
-    step "types, tests" beside types python -m pytest "${workers[@]}" --hypothesis-profile everything -m "not alone"
+    options=(--hypothesis-profile everything)
+    chosen="not alone"
+    step "types, tests" beside types all_tests
     step "tests that compare times" python -m pytest -m alone
     step "without each extension" python -m scripts.without --all
     ;;

@@ -229,6 +229,8 @@ stamp_of() { echo ".venv/.ready-to-$1"; }
 is_ready() { [ "$(cat "$(stamp_of "$1")" 2>/dev/null)" = "$wanted" ]; }
 if ! is_ready "$level" && ! is_ready test; then
   install_python_packages "$requirements"
+  .venv/bin/python -c 'import pocketsphinx' 2>/dev/null ||
+    warn "pocketsphinx has no wheel for this Python: short utterances over a reply are judged by their length alone."
   echo "$wanted" >"$(stamp_of "$level")"
   say "Ready."
 fi

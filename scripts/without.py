@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
 ROOT = Path(__file__).resolve().parent.parent
-WRITTEN = ("scripts.settings_table", "scripts.thinkers_table")
+WRITTEN = ("scripts.settings_table", "scripts.thinkers_table", "scripts.documents_table")
 """The scripts that write parts of documents for the present extensions; they run after one is deleted."""
 ACROSS = ("tests/benchmarks",)
 """The tests of benchmarks that measure several extensions."""
@@ -63,7 +63,7 @@ def copy_without(name: str, target: Path) -> None:
 def starts(tree: Path) -> bool:
     """Start the server of `tree`, and return whether it answers."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(tree), "DATA_DIR": str(tree / "var"), "COLUMNS": "200"}
-    environment |= _path(tree)
+    environment |= _path(tree) | {"REDIS_URL": "embedded"}
     command = [sys.executable, "-m", "backend.app.cli", "serve", "--port", "0"]
     server = subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True)
     timer = threading.Timer(READY_WITHIN_S, server.terminate)

@@ -87,6 +87,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["REDIS_URL"] = "embedded"  # a Redis of this machine may be the developer's: tests leave it alone
     if config.getoption("--quick"):
         sys.addaudithook(_refuse_processes)
     if forks := config.getoption("--forks"):

@@ -66,6 +66,7 @@ async def contains(server: RunningServer, path: str, words: str) -> bool:
         return words in (await http.get(path)).text
 
 
+@pytest.mark.document("002", "tools and their registry")
 async def test_a_call_uses_the_latest_version_of_a_thinker_and_a_tool_in_a_folder(tmp_path: Path) -> None:
     thinker = tmp_path / "moon.py"
     thinker.write_text(THINKER.replace('"moon_phase",', "").replace("the phases of", "cheese on"))

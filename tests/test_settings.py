@@ -59,6 +59,7 @@ def test_the_provider_cannot_converse_without_a_key() -> None:
         settings(RESPONDERS="openai")
 
 
+@pytest.mark.document("001", "local VAD")
 def test_hearing_is_set_by_nested_variables() -> None:
     vad = settings(VAD__THRESHOLD="0.5", VAD__HANGOVER_FRAMES="20", VAD__ENABLED="false").vad
     assert (vad.threshold, vad.hangover_frames, vad.enabled) == (0.5, 20, False)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx2
 from aiortc import RTCIceGatherer, RTCIceServer
@@ -36,6 +35,7 @@ from backend.responders.base import Briefing
 from backend.settings.settings import Settings
 from backend.storage.client import connect
 from backend.storage.ledger.database import address, open_engine
+from backend.storage.local_redis import NotUsed, is_ours, place_of
 from backend.storage.redis_server import embedded_url, find_binary
 
 CHECK_WITHIN_S = 20.0
@@ -126,23 +126,29 @@ async def _detector(settings: Settings) -> Finding:
 
 
 async def _redis(settings: Settings) -> Finding:
-    url = settings.memory.redis_url or embedded_url(settings.memory.data_dir / "redis")
+    memory, refusal = settings.memory, ""
+    url = memory.redis_url or embedded_url(memory.data_dir / "redis")
+    if not url and memory.local_redis_url:
+        try:
+            await is_ours(memory.local_redis_url)
+            url = memory.local_redis_url
+        except NotUsed as refused:
+            refusal = f"; {refused}"
     if not url:
         binary = find_binary()
         if binary is None:
             advice = "Install it (Debian, Ubuntu: `apt install redis-server`), or set REDIS_URL."
-            return broken("REDIS_URL is not set, and redis-server is not installed", advice)
-        return fine(f"embedded: the server will start {binary}")
-    place = f"{urlsplit(url).hostname or urlsplit(url).path}"
+            return broken(f"REDIS_URL is not set, and redis-server is not installed{refusal}", advice)
+        return fine(f"embedded: the server will start {binary}{refusal}")
     client = connect(url)
     try:
         version = (await client.info("server"))["redis_version"]
     except (RedisError, OSError) as error:
         advice = "Check REDIS_URL and its password, and that Redis is running there."
-        return broken(f"{place} does not answer ({type(error).__name__})", advice)
+        return broken(f"{place_of(url)} does not answer ({type(error).__name__})", advice)
     finally:
         await client.aclose()
-    return fine(f"Redis {version} at {place}")
+    return fine(f"Redis {version} at {place_of(url)}")
 
 
 async def _database(settings: Settings) -> Finding:

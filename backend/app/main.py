@@ -73,7 +73,9 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
     credentials = installed(settings.agent.plugin_folders).credentials(settings)
     access = decide_access(settings, host, credentials)
     memory = settings.memory
-    opened = await open_memory(memory.redis_url, memory.data_dir, user_ttl_s=memory.retention_s)
+    opened = await open_memory(
+        memory.redis_url, memory.data_dir, local_url=memory.local_redis_url, user_ttl_s=memory.retention_s
+    )
     async with (
         open_foundation(settings, opened, serves=True) as foundation,
         open_tasks(foundation) as tasks,
@@ -107,14 +109,13 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
         f"Access     {access_summary(settings, host, foundation.installed.credentials(settings))}",
         f"Responder  {_responder(foundation)}",
         f"Memory     {opened.label}",
+        *([f"           {opened.detail}"] if opened.detail else []),
         f"Thinkers   {', '.join(manifest.domain for manifest in foundation.thinkers.registry.manifests)}",
         f"Detector   {foundation.vad_engine.name if calls.finds_turns else 'the provider’s own'}",
         *further,
     ]
     if summary := mcp_summary(settings.mcp, keyed="key" in settings.access.access):
         lines.append(f"MCP        {summary}")
-    if opened.detail:
-        lines.append(f"           {opened.detail}")
     if missing := foundation.installed.missing:
         lines.append(f"Extensions not there: {', '.join(missing)}; {how_to_install(*missing)}")
     lines += [f"Settings   {sentence}" for sentence in foundation.installed.slips()]

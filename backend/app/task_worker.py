@@ -37,7 +37,9 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
 async def open_worker(settings: Settings, concurrency: int | None = None) -> AsyncIterator[tuple[str, ...]]:
     """Open a working worker, and yield the operator's lines. Raises `SetupError`."""
     memory = settings.memory
-    opened = await join_memory(memory.redis_url, memory.data_dir, user_ttl_s=memory.retention_s)
+    opened = await join_memory(
+        memory.redis_url, memory.data_dir, local_url=memory.local_redis_url, user_ttl_s=memory.retention_s
+    )
     async with open_foundation(settings, opened, serves=False) as foundation:
         background = settings.background.model_copy(update={"concurrency": concurrency} if concurrency else {})
         thinkers = foundation.thinkers.dispatcher

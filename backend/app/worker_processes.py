@@ -90,7 +90,8 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
     """Open what the processes share, and yield the environment variables by which they find it."""
     environment = dict(os.environ) | {"SHARE_SESSIONS": "true"}
     async with AsyncExitStack() as stack:
-        opened = await open_memory(settings.memory.redis_url, settings.memory.data_dir)
+        memory = settings.memory
+        opened = await open_memory(memory.redis_url, memory.data_dir, local_url=memory.local_redis_url)
         stack.push_async_callback(opened.memory.close)
         if opened.url is None:
             raise SetupError(f"WORKERS needs a Redis that several processes can reach. {opened.detail}")

@@ -7,18 +7,25 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote, urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, field_validator, model_validator
 
 from backend.settings.plugin import PluginSettings
 
 DAY_S = 86_400
+EMBEDDED = "embedded"
+"""The value of REDIS_URL for a Redis in DATA_DIR, without a look at this machine's own."""
+LOCAL_REDIS = "redis://127.0.0.1:6379/0"
+"""This machine's own. The name `localhost` may lead to ::1 first, where a container's port is not published."""
 
 
 class MemorySettings(PluginSettings):
     """The place of user data, and the time it is kept."""
 
     redis_url: str | None = Field(
-        None, repr=False, description="A Redis, e.g. rediss://host/0?ssl_ca_certs=/ca.pem; unset: one in DATA_DIR."
+        None,
+        repr=False,
+        description="A Redis, e.g. rediss://host/0?ssl_ca_certs=/ca.pem; embedded: one in DATA_DIR; unset: "
+        "localhost:6379 if its database is empty or ours, else as embedded.",
     )
     redis_password: SecretStr = Field(SecretStr(""), description="Its password, unless REDIS_URL holds one.")
     redis_password_file: Path | None = Field(None, description="A file with that password.")
@@ -31,6 +38,12 @@ class MemorySettings(PluginSettings):
         90, ge=0, description="Days that conversations are kept in the ledger; 0: for good."
     )
     user_retention_days: int = Field(0, ge=0, description="Days user data is kept after its last change; 0: for good.")
+    _local_redis_url: str | None = PrivateAttr(None)
+
+    @property
+    def local_redis_url(self) -> str | None:
+        """The address of this machine's own Redis, with the password; None: REDIS_URL names another choice."""
+        return self._local_redis_url
 
     @property
     def retention_s(self) -> int | None:
@@ -45,17 +58,24 @@ class MemorySettings(PluginSettings):
     @field_validator("redis_url")
     @classmethod
     def _redis_url(cls, value: str | None) -> str | None:
-        if value and not re.match(r"(redis|rediss|unix)://", value):
-            raise ValueError("must start with redis://, rediss:// or unix://, e.g. redis://localhost:6379/0")
+        if value and value != EMBEDDED and not re.match(r"(redis|rediss|unix)://", value):
+            raise ValueError(
+                "must start with redis://, rediss:// or unix://, e.g. redis://localhost:6379/0, or be `embedded`"
+            )
         return value
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
+        if self.redis_url == EMBEDDED:
+            self.redis_url = None
+            return self
+        password = self.redis_password.get_secret_value()
+        if not password and self.redis_password_file:
+            password = read_password(self.redis_password_file)
         if self.redis_url:
-            password = self.redis_password.get_secret_value()
-            if not password and self.redis_password_file:
-                password = read_password(self.redis_password_file)
             self.redis_url = with_password(self.redis_url, password)
+        else:
+            self._local_redis_url = with_password(LOCAL_REDIS, password)
         return self
 
 

@@ -42,6 +42,8 @@ def assert_valid(messages: tuple[Message, ...]) -> None:
     assert not open_calls, "a call without its result"
 
 
+@pytest.mark.block("000/trimming.py")
+@pytest.mark.document("000", "bounded context")
 @examples(80)
 @given(st.lists(units(), min_size=1, max_size=25))
 def test_a_context_within_its_budgets_has_no_orphans_and_keeps_the_newest_messages(
@@ -60,6 +62,7 @@ def test_a_context_within_its_budgets_has_no_orphans_and_keeps_the_newest_messag
         assert question is None or question in kept
 
 
+@pytest.mark.document("000", "messages")
 @examples(30)
 @given(st.lists(units(), max_size=10))
 def test_stored_messages_read_back_the_same(conversation: list[tuple[Message, ...]]) -> None:

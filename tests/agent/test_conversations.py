@@ -36,6 +36,7 @@ def shown(model: ScriptedModel) -> list[str]:
     return [message["content"] for message in model.requests[-1]["messages"][1:]]
 
 
+@pytest.mark.document("000", "one context for an hour")
 async def test_a_conversation_goes_on_after_a_restart_in_another_mode(tmp_path: Path) -> None:
     model = ScriptedModel(["Looking.", call("echo", '{"text": "hi"}')], ["It says hi."], ["As I said."])
     for mode, text in (("voice", "What does it say?"), ("chat", "Again?")):
@@ -48,6 +49,7 @@ async def test_a_conversation_goes_on_after_a_restart_in_another_mode(tmp_path: 
     assert shown(model) == ["What does it say?", "Looking.", '{"text": "hi"}', "It says hi.", "Again?"]
 
 
+@pytest.mark.document("000", "one context for an hour")
 async def test_a_conversation_ends_after_an_idle_hour() -> None:
     memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."], ["Three."])
     await agent(model, memory).create_session("c", user_id="ada").think("x")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from backend.agent.context import CHAT_STYLE, HONESTY, Situation, system_prompt, today
 from backend.models.base import quoted
 from backend.users.profile import Preferences, UserProfile
@@ -12,12 +14,14 @@ from backend.users.profile import Preferences, UserProfile
 SATURDAY_NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC
 
 
+@pytest.mark.document("000", "prompt")
 def test_date_and_time_are_in_the_time_zone_of_the_user() -> None:
     assert "Saturday, 21 November 2026, 12:00 (UTC" in today(SATURDAY_NOON, None)
     assert "04:00 (time zone America/Los_Angeles)" in today(SATURDAY_NOON, "America/Los_Angeles")
     assert "Sunday, 22 November 2026, 01:00" in today(SATURDAY_NOON, "Pacific/Auckland")
 
 
+@pytest.mark.document("000", "prompt")
 def test_the_neighbouring_days_are_spelled_out() -> None:
     text = today(SATURDAY_NOON, None)
     assert "yesterday Friday 2026-11-20" in text
@@ -53,5 +57,7 @@ def test_standing_instructions_stand_between_marks_and_change_no_rule() -> None:
     assert "<standing_instructions>" not in system_prompt("T", now=0, mode="chat")
 
 
+@pytest.mark.block("000/prompt.py")
+@pytest.mark.document("000", "prompt")
 def test_the_prompt_of_a_spoken_turn_asks_for_short_sentences() -> None:
     assert "short sentences, of 20 words at most each," in system_prompt("T", now=0, mode="voice")

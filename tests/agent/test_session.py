@@ -59,6 +59,8 @@ async def test_an_error_of_an_asynchronous_callback_ends_the_turn() -> None:
     assert session.state is ThinkingState.ERROR
 
 
+@pytest.mark.document("000", "states")
+@pytest.mark.document("000", "thinking")
 async def test_one_stream_of_events_shows_a_turn_in_order() -> None:
     events: list[AgentEvent] = []
     model = ScriptedModel([call("echo", '{"text": "hi"}')], ["Hi."])
@@ -77,6 +79,7 @@ async def seek() -> Result:
     return Result({"results": []}, empty=True)
 
 
+@pytest.mark.document("001", "tools and samples")
 async def test_an_answer_is_live_only_if_a_tool_found_something() -> None:
     for used, live in ((["seek"], False), (["seek", "echo"], True)):
         calls = [call(name, '{"text": "hi"}' if name == "echo" else "{}", name) for name in used]
@@ -84,6 +87,7 @@ async def test_an_answer_is_live_only_if_a_tool_found_something() -> None:
         assert response.live is live
 
 
+@pytest.mark.document("002", "tool loop")
 async def test_the_failure_of_a_tool_reaches_the_model_as_a_result() -> None:
     model = ScriptedModel([call("fail")], ["I could not find out."])
     response = await agent(model, fail).create_session("c").think("x")
@@ -94,6 +98,7 @@ async def test_the_failure_of_a_tool_reaches_the_model_as_a_result() -> None:
     assert not response.cacheable
 
 
+@pytest.mark.document("002", "tool loop")
 async def test_a_turn_stops_after_ten_rounds_and_says_that_it_is_incomplete() -> None:
     numbers = count()
 
@@ -279,6 +284,7 @@ async def test_a_model_that_breaks_off_raises_a_typed_error() -> None:
     assert [m.content for m in session.get_context().messages] == ["x", "Half"]
 
 
+@pytest.mark.document("002", "tool loop")
 async def test_an_unread_answer_that_breaks_off_is_asked_for_once_more() -> None:
     events: list[AgentEvent] = []
     unseen = replace(agent(ScriptedModel(["Half", ModelUnavailable("gone")], ["The whole."])), shown=False)
@@ -292,6 +298,8 @@ async def test_an_unread_answer_that_breaks_off_is_asked_for_once_more() -> None
         await twice.create_session("c").think("x", raises=True)
 
 
+@pytest.mark.block("000/errors.py")
+@pytest.mark.document("000", "errors")
 async def test_a_failure_returns_an_apology_that_can_be_spoken() -> None:
     events: list[AgentEvent] = []
     model = ScriptedModel([ModelUnavailable("the key sk-1 was refused")], ["Here again."])
@@ -301,6 +309,7 @@ async def test_a_failure_returns_an_apology_that_can_be_spoken() -> None:
     assert (await session.think("y")).text == "Here again."
 
 
+@pytest.mark.document("000", "cancelling and metrics")
 async def test_awaiting_a_cancellation_waits_for_the_end_of_the_turn() -> None:
     session = agent(ScriptedModel(["Half", 30.0, "whole"])).create_session("c")
     await session.cancel()
@@ -311,6 +320,7 @@ async def test_awaiting_a_cancellation_waits_for_the_end_of_the_turn() -> None:
     assert session.is_cancelled()
 
 
+@pytest.mark.document("000", "bounded context")
 async def test_a_context_has_its_documented_methods() -> None:
     session = agent(ScriptedModel(["Hello."])).create_session("c")
     await session.think("hi")
@@ -355,6 +365,7 @@ async def test_a_spoken_answer_is_made_speakable_and_a_typed_one_is_left_as_it_i
     assert (await session.think("x", "chat")).text == "**72°F**"
 
 
+@pytest.mark.document("000", "cancelling and metrics")
 async def test_metrics_count_all_turns_and_measure_the_last() -> None:
     session = agent(ScriptedModel([call("echo", '{"text": "a"}')], [0.01, "A."], ["B."]), echo).create_session("c")
     await session.think("x")

@@ -48,6 +48,7 @@ async def offered(router: ToolRouter, text: str = "Do it.", **more: Any) -> list
     return [each.name for each in routed.offered("chat")]
 
 
+@pytest.mark.document("002", "router")
 async def test_the_tools_that_the_model_names_are_offered_beside_the_permanent_ones() -> None:
     routing, model = router(['["tool_7", ', '"tool_3"]'])
     assert set(await offered(routing)) == {"tool_0", "tool_3", "tool_7"}
@@ -58,6 +59,7 @@ async def test_the_tools_that_the_model_names_are_offered_beside_the_permanent_o
     assert request["messages"][1]["content"] == "Do it."
 
 
+@pytest.mark.document("002", "router")
 @pytest.mark.parametrize(
     "scene",
     [
@@ -79,6 +81,7 @@ async def test_every_tool_is_offered_when_the_choice_fails(scene: Any) -> None:
     assert sorted(await offered(routing)) == sorted(EVERYTHING)
 
 
+@pytest.mark.document("002", "router")
 @pytest.mark.parametrize("above", [0, 5, 150])
 async def test_a_turn_is_never_offered_more_tools_than_a_model_takes(above: int) -> None:
     routing, _ = router([ModelUnavailable("gone")], ['["tool_190"]'], above=above)

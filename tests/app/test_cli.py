@@ -19,7 +19,7 @@ def run(*arguments: str | Path, folder: Path, **env: str) -> subprocess.Complete
     return subprocess.run(
         [COMMAND, *map(str, arguments)],
         cwd=folder,
-        env=kept | {"COLUMNS": "200"} | env,
+        env=kept | {"COLUMNS": "200", "REDIS_URL": "embedded"} | env,
         capture_output=True,
         text=True,
         timeout=RUN_WITHIN_S,
@@ -52,6 +52,7 @@ def test_an_address_of_another_machine_is_refused_with_the_option(tmp_path: Path
     assert "--host" in refused(run("serve", "--host", "192.0.2.1", folder=tmp_path))
 
 
+@pytest.mark.document("002", "logs and databases")
 def test_a_wrong_log_level_is_named(tmp_path: Path) -> None:
     assert "LOG_LEVEL" in refused(run("serve", folder=tmp_path, LOG_LEVEL="loud"))
     assert "--port" in refused(run("serve", "--port", "70000", folder=tmp_path, LOG_LEVEL="INFO"))

@@ -17,6 +17,7 @@ from backend.testing.services.server import serving
 from tests.support import chat_api as api
 
 
+@pytest.mark.document("002", "tool loop")
 async def test_a_silent_model_is_given_up_after_the_attempts_and_seconds_of_the_settings() -> None:
     both = {"thinker_model": "m", "thinker_model_advanced": "m"}
     settings = load_settings(_env_file=None, model_attempts=2, model_silence_s=0.2, **both)

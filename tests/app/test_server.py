@@ -31,6 +31,7 @@ async def test_a_taken_port_is_refused_before_anything_starts(tmp_path: Path) ->
     assert not (tmp_path / "var").exists()
 
 
+@pytest.mark.realtime
 async def test_a_signal_ends_a_server_with_a_goodbye_and_leaves_no_process() -> None:
     with running_server(OFFLINE_URL="") as server:
         assert httpx2.get(f"{server.url}/healthz", trust_env=False).status_code == 200
@@ -51,6 +52,7 @@ async def test_a_signal_ends_a_server_with_a_goodbye_and_leaves_no_process() -> 
         assert "Traceback" not in (server.folder / "stderr.log").read_text()
 
 
+@pytest.mark.realtime
 async def test_a_server_that_is_killed_during_a_call_leaves_no_process() -> None:
     with running_server(OFFLINE_URL="") as server:
         offspring = children(server.pid)
@@ -60,6 +62,7 @@ async def test_a_server_that_is_killed_during_a_call_leaves_no_process() -> None
             await gone(offspring, within_s=5)
 
 
+@pytest.mark.realtime
 async def test_a_second_signal_ends_the_server_without_the_goodbye() -> None:
     async with offline_peer() as peer:
         with running_server(peer) as server:
@@ -72,6 +75,7 @@ async def test_a_second_signal_ends_the_server_without_the_goodbye() -> None:
                 await gone(offspring, within_s=5)
 
 
+@pytest.mark.realtime
 async def test_a_typed_message_is_in_the_file_of_redis_after_the_server_ends() -> None:
     script = {"turns": [{"reply": {"text": "Hello.", "tone": {"hz": 440, "ms": 200}}}]}
     async with offline_peer(script) as peer:

@@ -44,6 +44,7 @@ def under_uvicorn(folder: Path, peer: OfflinePeer, **env: str) -> Iterator[Runni
         end(process)
 
 
+@pytest.mark.document("001", "offer and page")
 async def test_the_command_of_uvicorn_serves_the_page_and_a_call_and_ends_with_a_goodbye(tmp_path: Path) -> None:
     async with offline_peer(SCRIPT) as peer:
         with under_uvicorn(tmp_path, peer) as server:

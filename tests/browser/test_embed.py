@@ -22,7 +22,7 @@ from tests.support.http_server import serve
 from tests.support.microphone import WEATHER, microphone_wav
 from tests.support.real_server import real_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.realtime, pytest.mark.browser]
 
 FRONTEND = Path(__file__).parents[2] / "frontend"
 SECRET = "s" * 32

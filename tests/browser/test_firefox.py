@@ -9,7 +9,7 @@ from tests.support.firefox import FirefoxTab, firefox
 from tests.support.real_server import real_server
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.realtime, pytest.mark.browser]
 
 
 async def flows_both_ways(tab: FirefoxTab) -> bool:

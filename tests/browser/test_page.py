@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Route
 from starlette.responses import Response
 
 from tests.support.browser import WHOLE, Tab, launched, tab_in
@@ -39,6 +39,19 @@ async def sends(tab: Tab, more_than: float) -> None:
         return (await tab.heard()).counters["packetsSent"] > more_than
 
     await until(has_sent, 30)
+
+
+async def test_a_button_pressed_before_the_page_is_wired_acts_once_it_is(browser: Browser, server: StandIn) -> None:
+    async with tab_in(browser) as tab:
+
+        async def slowly(route: Route) -> None:
+            await asyncio.sleep(1)
+            await route.continue_()
+
+        await tab.page.route("**/texts/en.js", slowly)
+        await tab.page.goto(server.url, wait_until="commit")
+        await tab.press("open-settings")
+        await tab.page.get_by_test_id("settings").wait_for()
 
 
 # --- calls ---------------------------------------------------------------------------------------------

@@ -133,6 +133,7 @@ async def test_a_reply_resumes_after_a_cough() -> None:
         assert call.done(do.ClearInput) and not call.done(do.CancelReply)
 
 
+@pytest.mark.document("001", "interruptions and guards")
 async def test_an_interruption_flushes_the_reply_and_truncates_it_at_the_provider() -> None:
     async with placed_call(limits=TurnLimits(interruption_min_ms=0)) as call:
         await call.ask()

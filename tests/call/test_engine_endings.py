@@ -112,6 +112,7 @@ async def test_an_endless_answer_is_cut_at_a_limit() -> None:
         assert await call.task == "max_minutes"
 
 
+@pytest.mark.document("001", "silence")
 async def test_silence_leads_to_a_nudge_and_then_to_a_goodbye() -> None:
     async with placed_call(limits=TurnLimits(idle_nudge_s=0.1, idle_disconnect_s=0.6)) as call:
         async with asyncio.timeout(20):
@@ -143,7 +144,7 @@ async def test_an_ended_call_leaves_no_task() -> None:
         call.transport.finish()
         await call.task
     await settle()
-    assert holdings().tasks == before.tasks
+    assert holdings().tasks <= before.tasks  # one of an earlier test may have ended meanwhile
 
 
 async def _never(_: ThinkerRun) -> Answer:

@@ -8,10 +8,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support.first_sound import reply_sounds
 from tests.support.offline_peer import restartable_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 QUESTION = "tell me a story"
 STORY = {"hear": QUESTION, "reply": {"text": "Once upon a time.", "tone": {"hz": 440, "ms": 6000}, "pace": 1}}
@@ -55,7 +58,7 @@ async def test_the_next_provider_finishes_an_answer_and_the_call_returns_between
                 assert call.events_of("session_started")[0]["responder"] == OPENAI
                 await ask(call)
                 await call.event("transcript", 20, content=QUESTION)
-                await call.hears_something(20)
+                await reply_sounds(call, 20)
                 one.kill()
                 await call.event("responder_changed", 20, state="connected", responder=LOCAL)
                 await until(lambda: times_said(call, "They lived happily.") == 1, 20)

@@ -13,11 +13,14 @@ import psutil
 import pytest
 
 from backend.storage.client import connect
+from tests.support.first_sound import reply_sounds
 from tests.support.offline_peer import OfflinePeer
 from tests.support.processes import child
 from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 QUESTION = "what is the weather in Seattle"
 TONE: dict[str, Any] = {"hz": 440, "ms": 200}
@@ -122,7 +125,7 @@ async def test_the_turn_detection_of_the_provider_finds_turns_and_interruptions(
         async with placed_call(server) as call:
             assert call.events_of("session_started")[0]["hearing"] == "provider"
             await ask(call, QUESTION)
-            await call.hears_something()
+            await reply_sounds(call)
             await asyncio.sleep(0.5)
             await ask(call, "stop, that is enough")
             [interrupted] = [await call.event("transcript_interrupted")]

@@ -13,6 +13,8 @@ from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 QUESTION = "what is the weather in Seattle"
 SILENCE_MOST_S = 4.0
 BACK_WITHIN_S = 2.0

@@ -15,6 +15,8 @@ from tests.support.offline_peer import offline_peer
 from tests.support.running_server import placed_call, running_server
 from tests.support.speech import silence, speech
 
+pytestmark = pytest.mark.realtime
+
 APOLOGY = "Sorry, something went wrong. Could you say that again?"
 MUTE: dict[str, dict[str, Any]] = {
     "nothing ever comes": {"hang": True},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect
@@ -13,6 +15,8 @@ from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import a_browser, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 TONE: dict[str, Any] = {"hz": 440, "ms": 300}
 ANSWER: dict[str, Any] = {"turns": [{"hear": "hello there", "reply": {"text": "Hello.", "tone": TONE}}], "loop": True}

@@ -16,6 +16,8 @@ from tests.support.running_server import PlacedCall, RunningServer, a_browser, p
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 QUESTION = "what is the weather in Seattle"
 OUTCOMES = {"complete", "failed"}
 TONE: dict[str, Any] = {"hz": 440, "ms": 200}
@@ -64,6 +66,7 @@ async def listed(browser: httpx2.AsyncClient, **query: Any) -> list[dict[str, An
     return found
 
 
+@pytest.mark.document("002", "ledger")
 async def test_a_past_call_can_be_found_continued_exported_and_erased(peer: OfflinePeer, server: RunningServer) -> None:
     reply = {"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}
     routed = {"name": "route_to_thinker", "arguments": '{"domain": "reason", "query": "two and two"}'}

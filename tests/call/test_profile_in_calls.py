@@ -6,11 +6,14 @@ import json
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 TONE: dict[str, Any] = {"hz": 440, "ms": 300}
 NOTES = {"summary": "Ana talked about her dog.", "facts": ["has a dog called Rex"]}
@@ -46,6 +49,7 @@ async def kept(browser: httpx2.AsyncClient) -> dict[str, Any]:
     return everything
 
 
+@pytest.mark.document("001", "user context")
 async def test_a_name_reaches_the_running_call_and_the_next_until_it_is_erased(
     peer: OfflinePeer, running: RunningServer
 ) -> None:

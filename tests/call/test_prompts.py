@@ -39,6 +39,7 @@ def test_with_a_wake_name_the_responder_answers_only_to_it() -> None:
     assert "Your name in this call" not in briefed().instructions
 
 
+@pytest.mark.document("001", "user context")
 @pytest.mark.parametrize("known", [{"preferences": {"default_location": "Zürich"}}, {"facts": ["has a dog"]}])
 def test_the_profile_of_the_caller_is_quoted_as_data(known: dict[str, Any]) -> None:
     text = briefed({**known, "secret": "cookie-hash"}).instructions

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
+from tests.support.first_sound import reply_sounds
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import PlacedCall, RunningServer, placed_call
 from tests.support.speech import silence, speech
 from tests.support.tones import pitch, sounding_ms
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 QUESTION = "what is the weather in Seattle"
 TONE: dict[str, Any] = {"hz": 440, "ms": 1000}
@@ -59,7 +64,7 @@ async def test_a_truncation_equals_what_the_caller_received(peer: OfflinePeer, r
     await peer.follow(a_turn({"text": "one two three four five six", "tone": CHIRP}))
     async with placed_call(running) as call:
         await ask(call)
-        await call.hears_something()
+        await reply_sounds(call)
         await asyncio.sleep(1.0)
         await call.say(speech("stop, that is enough"))
         interrupted = (await call.event("transcript_interrupted")).data

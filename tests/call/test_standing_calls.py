@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import httpx2
+import pytest
 
 from responder_thinker.signalling import Signalling
 from tests.call.test_profile_in_calls import kept
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server, type_text
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 
 async def say(http: httpx2.AsyncClient, text: str) -> str:

@@ -112,6 +112,7 @@ async def test_an_answer_has_its_source_and_citations() -> None:
     }
 
 
+@pytest.mark.document("001", "events of the page")
 async def test_the_page_gets_each_stage_of_a_question() -> None:
     call = OneCall()
     await call.call("steps", "why")

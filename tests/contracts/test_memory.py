@@ -128,6 +128,7 @@ async def test_the_latest_conversations_are_read_together(case: Case) -> None:
     assert await latest() == []
 
 
+@pytest.mark.document("001", "conversation history")
 async def test_a_conversation_expires_an_hour_after_its_last_message(case: Case) -> None:
     await case.memory.append_messages("u1", "s1", said("first"))
     await case.age(HISTORY_TTL_S - 60)
@@ -149,6 +150,7 @@ async def test_a_cached_value_expires(case: Case) -> None:
     assert await case.memory.cache_get("u2", "weather:1") is None
 
 
+@pytest.mark.document("001", "user context")
 async def test_the_context_of_a_user_does_not_expire_by_default(case: Case) -> None:
     changed = await case.memory.update_user_context("u1", lambda known: {**known, "name": "Zoë"})
     assert changed == {"name": "Zoë"}

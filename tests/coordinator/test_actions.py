@@ -47,6 +47,7 @@ async def test_an_invalid_action_is_refused(tool: str, arguments: dict[str, obje
     assert result.error and actions.valid == []
 
 
+@pytest.mark.document("003", "actions")
 async def test_there_are_four_kinds_of_actions_and_a_digest_may_request_eight() -> None:
     actions = RequestedActions({"research"}, {"t1"})
     box, ana = action_tools(actions), tool_context("ana", "d1", client="internal")

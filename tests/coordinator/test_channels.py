@@ -22,6 +22,7 @@ async def end(redis: Redis, channels: Channels, number: int) -> None:
     await pipe.execute()
 
 
+@pytest.mark.document("003", "channels and cursors")
 async def test_entries_are_read_in_order_until_they_are_acknowledged(redis: Redis) -> None:
     channels = Channels(redis)
     await channels.add_input("ada", "hello", "voice")

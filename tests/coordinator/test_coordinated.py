@@ -23,6 +23,8 @@ from tests.support.running_server import PlacedCall, RunningServer, a_browser, p
 from tests.support.waiting import until
 from tests.support.workers import running_worker
 
+pytestmark = pytest.mark.realtime
+
 HELLO: dict[str, Any] = {
     "turns": [{"hear": "hello there", "reply": {"text": "Hello.", "tone": {"hz": 440, "ms": 300}}}],
     "loop": True,
@@ -151,6 +153,7 @@ async def _nothing_waits(browser: httpx2.AsyncClient) -> bool:
     return not (await status_of(browser))["notices"]
 
 
+@pytest.mark.document("003", "fallback and archive")
 async def test_the_coordinator_falls_back_from_its_own_model_to_that_of_the_thinkers(
     redis: RedisProcess,
 ) -> None:

@@ -37,6 +37,7 @@ def open_task(world: World) -> None:
     world.tasks["open"] = Task("open", USER, "", "research", "wasps", 2.0, 2.0)
 
 
+@pytest.mark.document("003", "order and decision")
 async def test_a_result_enters_the_history_and_leads_to_actions_and_a_notice() -> None:
     world = World()
     open_task(world)
@@ -61,6 +62,7 @@ async def test_a_result_enters_the_history_and_leads_to_actions_and_a_notice() -
         assert not await one.coordinator.run_digest(USER), "something was left for another digest"
 
 
+@pytest.mark.document("003", "errors")
 async def test_a_failure_of_the_model_is_recorded_and_the_result_still_delivered() -> None:
     world = World()
     async with Process(world, "one", decision=ModelUnavailable("The model is away.")) as one:
@@ -75,6 +77,7 @@ async def test_a_failure_of_the_model_is_recorded_and_the_result_still_delivered
         assert kept["digests"].failed == 1
 
 
+@pytest.mark.document("003", "order and decision")
 async def test_a_decision_names_its_inputs_and_sums_up_the_tasks() -> None:
     world = World()
     open_task(world)
@@ -136,6 +139,7 @@ async def test_a_wake_up_makes_a_digest_before_the_next_poll(monkeypatch: pytest
         await asyncio.wait([running])
 
 
+@pytest.mark.document("003", "intervals")
 async def test_a_poll_makes_a_digest_when_the_wake_up_was_lost() -> None:
     world = World()
     world.listens = True
@@ -160,6 +164,8 @@ LIVES = st.lists(
 )
 
 
+@pytest.mark.document("003", "channels and cursors")
+@pytest.mark.document("003", "logs and state")
 @examples(60)
 @given(LIVES)
 @pytest.mark.timeout(120)
@@ -264,6 +270,7 @@ async def decided(model: ScriptedModel, world: World) -> Decision:
         return await decider(model).decide(Digest("d1", USER, happened, [], list(world.tasks.values())))
 
 
+@pytest.mark.document("003", "actions")
 async def test_tool_calls_become_actions_and_the_answer_becomes_the_decision() -> None:
     model = ScriptedModel(
         [call("summarize_task_result", '{"task_id": "t1", "summary": "They dance."}')], ["Your bees dance."]

@@ -22,6 +22,8 @@ def a_task(result: str = "They dance. They also sing.", state: TaskState = TaskS
     return Task("t1", "ada", "", "research", "How do bees talk?", 1.0, 1.0, state=state, result=result, error=error)
 
 
+@pytest.mark.document("003", "intervals")
+@pytest.mark.document("003", "results wait for the teller")
 @pytest.mark.parametrize(
     ("waiting", "last_at", "is_listening", "due"),
     [
@@ -40,6 +42,7 @@ def test_a_digest_is_due_by_what_waits_and_who_listens(
     assert due_at(waiting, last_at, is_listening=is_listening, settings=SETTINGS) == due
 
 
+@pytest.mark.document("003", "bounded input")
 def test_history_keeps_the_newest_entries_within_a_count_and_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     history = [HistoryEntry(f"{n}", float(n), "input", "word " * 20) for n in range(100)]
     assert [thought.id for thought in bounded(history)] == [f"{n}" for n in range(60, 100)]
@@ -48,6 +51,7 @@ def test_history_keeps_the_newest_entries_within_a_count_and_a_size(monkeypatch:
     assert 3 < len(few) < 10 and few[-1].id == "99"
 
 
+@pytest.mark.document("003", "bounded input")
 def test_the_question_to_the_model_has_each_new_entry_once() -> None:
     happened = [DigestItem(ENDED, a_task())]
     history = [happened[0].history_entry(), HistoryEntry("0", 1.0, "input", "before")]

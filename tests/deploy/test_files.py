@@ -30,6 +30,7 @@ def dockerfile() -> list[str]:
     return [line for line in "\n".join(lines).replace("\\\n", " ").splitlines() if line]
 
 
+@pytest.mark.document("001", "traces, settings and Docker")
 def test_the_published_media_ports_are_those_that_are_bound_and_exposed() -> None:
     low_high = environment_of("backend")["RTC_PORT_RANGE"]
     assert compose()["services"]["backend"]["ports"] == [f"${{PUBLISH_ON:-127.0.0.1}}:{low_high}:{low_high}/udp"]
@@ -80,11 +81,16 @@ def test_every_image_is_pinned_by_its_digest() -> None:
     assert len(set(images)) == 3, "an image is used in two versions"
 
 
+@pytest.mark.document("001", "traces, settings and Docker")
 def test_redis_and_its_clients_have_the_same_password() -> None:
     services = compose()["services"]
     assert services["redis"]["command"][:2] == ["sh", "/redis-users.sh"]
     assert "./kubernetes/redis-users.sh:/redis-users.sh:ro" in services["redis"]["volumes"]
     assert environment_of("backend")["REDIS_PASSWORD_FILE"] == "/run/redis-users/password"
+    assert environment_of("backend")["REDIS_URL"] == "redis://default@redis:6379/0", (
+        "without a user's name, a Redis that needs no password refuses one"
+    )
+    assert environment_of("redis") == {"REDIS_PASSWORD": None, "ACCESS": None, "PUBLISH_ON": "${PUBLISH_ON:-127.0.0.1}"}
     for name in ("backend", "worker"):
         assert "redis-users:/run/redis-users:ro" in services[name]["volumes"]
     assert services["redis"]["ports"] == ["127.0.0.1:${REDIS_PORT:-6379}:6379"], (
@@ -92,6 +98,8 @@ def test_redis_and_its_clients_have_the_same_password() -> None:
     )
 
 
+@pytest.mark.block("001/docker.sh")
+@pytest.mark.document("001", "traces, settings and Docker")
 def test_compose_serves_http_on_loopback_and_development_packages_are_pinned() -> None:
     assert compose()["services"]["nginx"]["ports"] == ["127.0.0.1:${HTTP_PORT:-80}:80"]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

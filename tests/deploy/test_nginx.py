@@ -138,6 +138,7 @@ async def test_the_profile_with_tls_serves_the_page_and_calls_with_hsts(tmp_path
             httpx2.get(url, verify=old, trust_env=False)
 
 
+@pytest.mark.document("001", "event stream")
 async def test_events_and_audio_arrive_during_the_call(site: Site) -> None:
     async with placed_call(site.front, transport="ws") as call:  # its event stream is open from here on
         await call.http.post(f"/api/sessions/{call.ticket.session_id}/messages", json={"text": "What can you do?"})

@@ -82,6 +82,7 @@ def shown_to_model(model: Any, request: int = -1) -> list[str]:
 # --- a conversation -----------------------------------------------------------------------------------
 
 
+@pytest.mark.document("002", "multiturn")
 async def test_a_conversation_continues_from_message_to_message(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["Hello ", "Ana."], ["It is Ana."])) as here, here.browser() as browser:
         first = await say(browser, "My name is Ana.")
@@ -144,6 +145,7 @@ async def test_the_token_of_a_session_ends_the_call_but_keeps_the_conversation(t
         assert len(shown.json()["messages"]) == 2
 
 
+@pytest.mark.document("002", "singleturn")
 async def test_a_single_turn_reads_and_writes_no_history(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["One."], ["Two."])) as here, here.browser() as browser:
         for _ in range(2):
@@ -176,6 +178,7 @@ async def test_the_prompt_has_the_profile_of_the_user_as_data(tmp_path: Path) ->
 # --- Thinkers and tools -------------------------------------------------------------------------------
 
 
+@pytest.mark.document("002", "multiturn")
 async def test_a_typed_turn_consults_thinkers_and_streams_every_step(tmp_path: Path) -> None:
     scenes = ([call("route_to_thinker", ROUTE)], ["Scattering."], ["Because of ", "scattering."])
     async with (
@@ -404,6 +407,7 @@ async def test_deleting_a_conversation_cancels_its_answer_and_ends_its_calls(tmp
 # --- modes --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.document("002", "mode")
 async def test_each_user_chooses_the_mode_of_later_turns(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["One."], ["Two."], ["Three."])) as here, here.browser() as browser:
         shown = (await browser.get("/mode")).json()
@@ -419,6 +423,7 @@ async def test_each_user_chooses_the_mode_of_later_turns(tmp_path: Path) -> None
             assert (await say(other, "Hello."))["mode"] == "default"
 
 
+@pytest.mark.document("002", "mode")
 async def test_an_unknown_mode_answers_404_with_the_known_ones(browser: Browser) -> None:
     for answer in (
         await browser.post("/mode/odd"),

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import INPUT_CHARS, INPUTS_LIMIT
 from backend.http.app import MESSAGES_PER_MINUTE
@@ -50,6 +52,7 @@ async def status_of(browser: Browser) -> dict[str, Any]:
     return status
 
 
+@pytest.mark.document("003", "routes")
 async def test_an_input_is_shown_until_its_digest_and_erased_with_its_user(tmp_path: Path) -> None:
     async with (
         coordinated(tmp_path) as (here, process),

@@ -39,6 +39,7 @@ async def asked(folder: Path, body: Any, *replies: Any) -> httpx2.Response:
     return answer
 
 
+@pytest.mark.document("002", "embedding")
 async def test_vectors_are_in_the_order_of_their_texts(tmp_path: Path) -> None:
     answer = await asked(tmp_path, {"input": ["a", "bcd"]}, vectors)
     assert answer.status_code == 200
@@ -50,6 +51,7 @@ async def test_vectors_are_in_the_order_of_their_texts(tmp_path: Path) -> None:
     assert "set-cookie" in answer.headers
 
 
+@pytest.mark.document("002", "embedding")
 async def test_a_single_text_gets_a_vector_and_a_busy_server_is_asked_again(tmp_path: Path) -> None:
     answer = await asked(tmp_path, {"input": "a"}, json_reply({}, 429), vectors)
     assert answer.json()["embeddings"] == [[1.0, 1.0]]

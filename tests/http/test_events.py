@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from backend.sessions.event_log import PageMessage
 from backend.sessions.session import Session
@@ -39,6 +40,7 @@ async def a_session(here: World, browser: httpx2.AsyncClient, events: int = 0) -
     return session
 
 
+@pytest.mark.document("001", "event stream")
 async def test_an_event_has_a_number_a_type_and_json_data(here: World, browser: Browser) -> None:
     session = await a_session(here, browser)
     session.event_log.append(PageMessage("transcript", {"role": "user", "content": "Grüß dich\nund « data: »"}))

@@ -57,6 +57,7 @@ async def test_probes_and_files_set_no_identity(browser: Browser) -> None:
         assert cookie_of(await browser.get(path)) is None, path
 
 
+@pytest.mark.document("001", "user context")
 @pytest.mark.parametrize("by_fingerprint", [False, True])
 async def test_a_fingerprint_restores_a_lost_identity_only_if_set_so_and_never_overrides_a_cookie(
     tmp_path: Path, by_fingerprint: bool

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def asked(user_id: str | None, text: str = "Hello.", **body: Any) -> dict[str, A
     return {"message": text, "conversation_id": "room"} | named | body
 
 
+@pytest.mark.document("002", "multiturn")
 async def test_each_user_of_a_platform_has_conversations_of_their_own(tmp_path: Path) -> None:
     scenes = (["One."], ["Two."], ["Three."], ["Four."])
     async with keyed(tmp_path, "open", "key", scenes=scenes) as here, program(here) as bot:
@@ -85,6 +87,7 @@ async def test_a_user_of_a_platform_is_neither_a_user_of_the_page_nor_an_operato
         assert (await page.get("/api/me/export")).json().keys() == mine.keys()
 
 
+@pytest.mark.document("002", "multiturn")
 @given(st.sets(st.tuples(st.from_regex(r"[A-Za-z0-9_.-]{1,32}", fullmatch=True), st.text(min_size=1)), min_size=2))
 def test_users_of_different_platforms_never_have_the_same_id(named: set[tuple[str, str]]) -> None:
     assert len({platform_user(platform, user) for platform, user in named}) == len(named)

@@ -65,6 +65,7 @@ async def test_a_refusal_has_the_documented_shape(browser: Browser, document: An
     assert set(refused.json()["error"]) == set(schema["properties"]["error"]["properties"])
 
 
+@pytest.mark.document("001", "offer and page")
 async def test_the_openapi_document_is_also_at_the_usual_paths(tmp_path: Path) -> None:
     async with page_world(tmp_path) as here, here.browser(follow_redirects=True) as browser:
         assert (await browser.get("/docs")).status_code == (await browser.get("/docs/main.js")).status_code == 200

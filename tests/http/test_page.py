@@ -12,6 +12,7 @@ from tests.http.world import Browser, World, place_call, world
 SCRIPT = "export const one = 1;\n" * 500
 
 
+@pytest.mark.document("001", "offer and page")
 async def test_the_page_is_served_at_the_root_with_its_files(browser: Browser) -> None:
     page = await browser.get("/")
     assert page.headers["content-type"].startswith("text/html")

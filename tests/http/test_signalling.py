@@ -15,6 +15,7 @@ from backend.sessions.session import SessionState
 from tests.http.world import SDP, Browser, World, message_of, place_call, world
 
 
+@pytest.mark.document("001", "offer and page")
 async def test_an_offer_is_answered_and_the_call_runs(here: World, browser: Browser) -> None:
     answer = await place_call(browser)
     assert set(answer) == {"sdp", "session_id", "conversation_id", "token"}
@@ -166,6 +167,7 @@ async def test_a_body_that_is_not_an_offer_answers_422_without_repeating_it(
     assert here.lines == []
 
 
+@pytest.mark.document("001", "hang-up and WebSocket")
 async def test_a_hang_up_ends_the_call_and_may_be_repeated(here: World, browser: Browser) -> None:
     call = await place_call(browser)
     for _ in range(2):

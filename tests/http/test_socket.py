@@ -14,6 +14,7 @@ from tests.http.test_ownership import close_code
 from tests.http.world import Browser, World, world
 
 
+@pytest.mark.document("001", "hang-up and WebSocket")
 async def test_a_socket_carries_its_session_until_the_hang_up(here: World, browser: Browser) -> None:
     opened = (await browser.post("/api/sessions")).json()
     session = here.registry.find(opened["session_id"])

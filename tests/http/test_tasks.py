@@ -64,6 +64,7 @@ async def test_a_task_of_a_newer_server_is_counted_in_the_list(tmp_path: Path) -
         assert ([each["id"] for each in listed["tasks"]], listed["unreadable"]) == ([readable], 1)
 
 
+@pytest.mark.document("003", "routes")
 async def test_a_task_is_queued_runs_and_ends(tmp_path: Path) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser:
         task_id = await begin(browser)
@@ -115,6 +116,7 @@ async def test_an_invalid_task_is_refused(tmp_path: Path, body: dict[str, str]) 
         assert response.json()["error"]["message"]
 
 
+@pytest.mark.document("003", "routes")
 async def test_the_archive_of_a_task_is_redacted(tmp_path: Path) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser:
         task_id = await begin(browser)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx2
 import psutil
+import pytest
 
 from tests.mcp.world import SECRET, client, content_of, token
 from tests.support.processes import gone
@@ -29,6 +30,7 @@ MANIFEST = Manifest(
 """
 
 
+@pytest.mark.document("002", "tool loop")
 async def test_a_server_serves_its_tools_and_uses_those_of_another(tmp_path: Path) -> None:
     (tmp_path / "tides_thinker.py").write_text(THINKER)
     settings = {

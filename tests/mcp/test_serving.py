@@ -66,6 +66,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.document("002", "MCP doors")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize(("path", "token"), EXPECTED)
 async def test_a_token_lists_and_calls_only_its_own_tools(tmp_path: Path, path: str, token: str, mode: str) -> None:
@@ -122,6 +123,7 @@ BODY = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ACCEPT = {"accept": "application/json, text/event-stream"}
 
 
+@pytest.mark.document("002", "MCP doors")
 @pytest.mark.parametrize(
     ("path", "headers", "status", "hint"),
     [

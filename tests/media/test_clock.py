@@ -83,6 +83,7 @@ def noting(loop: LateLoop, reads: list[float]) -> Callable[[float], float]:
     return read
 
 
+@pytest.mark.document("001", "audio path")
 def test_slots_come_every_20_ms_from_zero(loop: LateLoop) -> None:
     _, slots = joined(MediaClock(loop))
     loop.pass_time(1.0)

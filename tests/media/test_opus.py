@@ -87,6 +87,7 @@ def test_packets_of_any_length_decode(toc: int, milliseconds: float) -> None:
     assert len(OpusDecoder().decode(bytes([toc]))) == milliseconds * 48
 
 
+@pytest.mark.document("001", "audio path")
 def test_a_stereo_packet_is_decoded_as_mono() -> None:
     stereo = bytes([CELT_SILENCE[0] | 0b100]) + CELT_SILENCE[1:]
     assert len(OpusDecoder().decode(stereo)) == FRAME_BYTES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def run(pattern: str, *, pre_roll_ms: int = 40, post_roll_ms: int = 40, hangover
     return out
 
 
+@pytest.mark.document("001", "local VAD")
 def test_the_onset_comes_before_the_pre_roll_and_its_frame() -> None:
     assert run("....s") == [Onset(), 2, 3, 4]
 
@@ -40,6 +42,7 @@ def test_a_short_pause_is_forwarded_within_an_utterance() -> None:
     assert run("s.s") == [Onset(), 0, Paused(20), 1, Resumed(20), 2]
 
 
+@pytest.mark.document("001", "local VAD")
 def test_the_hangover_ends_the_utterance_after_the_post_roll() -> None:
     assert run("ss....") == [Onset(), 0, 1, Paused(40), 2, 3, Ended(40, 80)]
 

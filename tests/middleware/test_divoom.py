@@ -55,6 +55,7 @@ async def steps(url: str, **options: Any) -> AsyncIterator[Pipeline]:
             await pipeline.close(5)
 
 
+@pytest.mark.document("002", "built-in brainlets")
 async def test_the_display_shows_the_answer_to_a_typed_turn(tmp_path: Path) -> None:
     display = Display()
     async with (

@@ -84,6 +84,7 @@ async def test_independent_steps_run_in_parallel() -> None:
     assert [outcome.kind for outcome in prepared.outcomes] == ["nothing", "nothing"]
 
 
+@pytest.mark.document("002", "brainlets")
 async def test_a_failing_step_is_skipped_and_its_error_text_stays_private(caplog: pytest.LogCaptureFixture) -> None:
     steps = pipeline(broken, behind_it, likes)
     with caplog.at_level(logging.INFO):
@@ -203,6 +204,7 @@ async def test_a_pre_step_with_a_wrong_output_fails(output: Any) -> None:
     assert counted(steps, "odd", "failed") == 1
 
 
+@pytest.mark.document("002", "brainlets")
 async def test_modes_domains_and_names_decide_which_steps_run() -> None:
     @step("at_work", stage="pre", modes=["work"])
     async def at_work() -> Note:
@@ -244,6 +246,7 @@ async def test_a_step_can_be_limited_to_platforms_and_every_step_sees_the_platfo
     assert seen == ["phone", "after, phone", "watch", "after, watch", "after, terminal", "after, nowhere"]
 
 
+@pytest.mark.document("002", "brainlets")
 async def test_an_operator_sets_the_options_that_a_step_declares() -> None:
     seen: list[StepOptions] = []
 

@@ -30,6 +30,7 @@ def acyclic(draw: st.DrawFn) -> list[MiddlewareStep]:
     return list(draw(st.permutations(steps)))
 
 
+@pytest.mark.document("002", "brainlets")
 @given(acyclic())
 def test_every_step_comes_after_its_dependencies(steps: list[MiddlewareStep]) -> None:
     names = [step.name for step in ordered(steps)]

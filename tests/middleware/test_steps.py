@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.agent.context import Exchange, Note
@@ -67,6 +68,7 @@ async def asked(pipeline: Pipeline, text: str, user: str = "ada", **more: Any) -
     return await pipeline.before(Asked(text, user, "now", **more))
 
 
+@pytest.mark.document("000", "memory and confidence")
 async def test_a_step_describes_the_user() -> None:
     pipeline, _, _ = await home()
     prepared = await asked(pipeline, "Hello?")
@@ -78,6 +80,7 @@ async def test_a_step_describes_the_user() -> None:
     assert found(await asked(pipeline, "Hello?", user="cy"), "speaker_facts") is None
 
 
+@pytest.mark.document("000", "memory and confidence")
 async def test_recall_finds_what_bears_on_the_question_in_every_store() -> None:
     pipeline, _, _ = await home()
     for question, source, text in (
@@ -108,6 +111,7 @@ async def test_an_embedding_model_finds_by_meaning() -> None:
         assert only["text"] == "The bike is in the cellar."
 
 
+@pytest.mark.document("002", "built-in brainlets")
 async def test_a_model_may_name_further_words_to_search_for() -> None:
     model = ScriptedModel(["bicycle\nbike "], [ModelUnavailable("no")])
     pipeline, _, _ = await home(model=model, options={"keywords": True})
@@ -119,6 +123,7 @@ async def test_a_model_may_name_further_words_to_search_for() -> None:
     assert first["text"] == "My sister plays chess.", "without the model, by the question's own words"
 
 
+@pytest.mark.document("002", "built-in brainlets")
 async def test_findings_may_take_the_form_of_a_tool_result() -> None:
     pipeline, _, _ = await home(options={"as_tool_result": True})
     prepared = await asked(pipeline, "Where is my bike?")

@@ -206,6 +206,7 @@ async def test_one_of_several_processes_delivers_a_reminder() -> None:
         assert await one.delivery.execute() == dict.fromkeys(first, 0), "executing it again does nothing"
 
 
+@pytest.mark.document("002", "notification")
 async def test_a_users_reminder_is_executed_behind_any_number_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "EXECUTE_LIMIT", 2)
     async with Process(World()) as one:

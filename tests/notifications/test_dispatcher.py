@@ -72,6 +72,7 @@ async def test_without_a_call_a_notice_waits_for_the_next_one(server: RedisProce
             await until(lambda: ear.arrived == ["n1"])
 
 
+@pytest.mark.document("003", "results wait for the teller")
 async def test_a_notice_is_deleted_after_its_delivery_and_not_before(server: RedisProcess) -> None:
     async with process(server) as here:
         await here.dispatcher.notify("ada", DONE)

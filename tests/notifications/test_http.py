@@ -86,6 +86,7 @@ async def user_of(browser: httpx2.AsyncClient) -> str:
     return str(value.value).strip('"').rsplit(".", 2)[0]
 
 
+@pytest.mark.document("002", "notification")
 async def test_a_reminder_is_set_listed_exported_and_canceled(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         made = await browser.post("/notification", json={"text": " take the bread  out ", "at": "in ten minutes"})
@@ -157,6 +158,7 @@ async def test_a_user_cannot_set_read_or_cancel_anothers_reminders(tmp_path: Pat
         assert len((await ana.get("/notification/me")).json()["notifications"]) == 1
 
 
+@pytest.mark.document("002", "notification")
 async def test_a_program_acts_for_the_user_of_its_token(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as http:
         body = {"user": ADA, "text": "bread", "at": "in ten minutes"}

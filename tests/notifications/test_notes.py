@@ -63,6 +63,7 @@ def desk() -> Desk:
     return Desk(Process(World(webhook=False)))
 
 
+@pytest.mark.document("002", "built-in tools")
 async def test_a_note_is_made_listed_snoozed_and_resolved(desk: Desk) -> None:
     await desk.live_in("Europe/Oslo")
     made = (await desk.call("create", text=" call the\n plumber", due="tomorrow at nine"))["created"]

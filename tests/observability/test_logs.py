@@ -39,6 +39,7 @@ def lines_of(logger: logging.Logger, formatter: logging.Formatter) -> list[str]:
     return handler.written
 
 
+@pytest.mark.document("002", "logs and databases")
 def test_a_json_line_has_its_level_its_logger_and_its_ids(log: logging.Logger) -> None:
     written = lines_of(log, JsonLines("worker"))
     with log_ids(session="s1", turn=3, conversation=""):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from backend import page_events as page
 from backend.agent.session import Agent
 from backend.call.call_trace import CallTrace
@@ -60,6 +62,7 @@ async def test_the_turn_span_has_its_legs_and_the_session_span_its_reason() -> N
     assert (session.outcome, session.facts["reason"], session.facts["turns"]) == ("complete", "disconnected", 1)
 
 
+@pytest.mark.document("001", "cached answers")
 async def test_a_cached_answer_is_a_cache_hit_without_a_model() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, ["Because of scattering."]) as placed:

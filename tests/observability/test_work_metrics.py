@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from backend.errors import ModelUnavailable
@@ -18,6 +19,7 @@ from tests.support.offline_peer import offline_peer
 from tests.support.running_server import placed_call, running_server
 
 
+@pytest.mark.document("002", "logs and databases")
 async def test_tool_calls_are_counted_by_tool_and_outcome() -> None:
     metrics, registry = WorkMetrics(), CollectorRegistry()
     metrics.register_in(registry)
@@ -33,6 +35,7 @@ async def test_tool_calls_are_counted_by_tool_and_outcome() -> None:
     assert counted == {("echo", "ok"): 1, ("echo", "invalid_arguments"): 1, ("fail", "failed"): 1}
 
 
+@pytest.mark.document("002", "logs and databases")
 async def test_failed_requests_to_a_model_are_counted_by_reason() -> None:
     metrics, registry = WorkMetrics(), CollectorRegistry()
     metrics.register_in(registry)

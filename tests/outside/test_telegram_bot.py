@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.http.test_keys import SECRET as KEY
 from tests.http.test_keys import token
@@ -47,6 +48,7 @@ def update(number: int, user: int, text: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.document("002", "multiturn")
 async def test_each_user_of_a_bot_has_a_conversation_of_their_own() -> None:
     shown = {"x-telegram-bot-api-secret-token": SECRET}
     keyed = {"ACCESS": "open,key", "API_KEYS": f"shop:{KEY}"}

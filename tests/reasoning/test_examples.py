@@ -32,6 +32,7 @@ RUNS = {
 }
 
 
+@pytest.mark.document("004", "generate")
 @pytest.mark.parametrize("command", RUNS)
 async def test_an_example_runs(command: str, tmp_path: Path) -> None:
     script, printed = list(RUNS[command][0]), RUNS[command][1]
@@ -80,6 +81,7 @@ def test_this_module_runs_every_script() -> None:
     assert {path.name for path in EXAMPLES.glob("run_*.py")} == {command.split()[0] for command in RUNS}
 
 
+@pytest.mark.document("004", "generate")
 @pytest.mark.parametrize("provider", ["gemini", "qwen", "deepseek"])
 def test_an_env_file_sets_what_thinkers_need_and_has_no_unknown_setting(provider: str) -> None:
     file = EXAMPLES / f"{provider}.env"

@@ -18,6 +18,7 @@ def call(name: str, arguments: Any = None) -> str:
     return f"<function_call>{json.dumps({'name': name, 'arguments': arguments or {}})}</function_call>"
 
 
+@pytest.mark.document("004", "generate")
 async def test_a_model_gets_the_tools_and_its_calls_are_read() -> None:
     model = ScriptedModel([f"I look. {call('echo', {'text': 'hi'})} It said: 42"])
     said = await generate(model, "small", "Be kind.", [{"role": "user", "content": "Go."}], toolbox(echo))
@@ -27,6 +28,7 @@ async def test_a_model_gets_the_tools_and_its_calls_are_read() -> None:
     assert model.requests[0]["tools"] == []
 
 
+@pytest.mark.document("004", "call_function")
 async def test_the_calls_in_a_text_run_in_order() -> None:
     text = f"First {call('echo', {'text': 'a'})}\n{call('echo', {'text': 'b'})}"
     assert await echoed(text) == ["a", "b"]
@@ -45,11 +47,13 @@ async def echoed(text: str) -> list[str]:
     return [json.loads(each.content)["text"] for each in await called(toolbox(echo), text)]
 
 
+@pytest.mark.document("004", "call_function")
 async def test_a_call_may_give_a_reason_and_may_name_its_arguments_args() -> None:
     call = '{"name": "echo", "call_objective": "to hear it", "args": {"text": "hi"}}'
     assert await echoed(f"I ask. <function_call>{call}</function_call>") == ["hi"]
 
 
+@pytest.mark.document("004", "failed calls")
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -34,6 +34,7 @@ def last(request: dict[str, Any]) -> str:
     return str(request["messages"][-1]["content"])
 
 
+@pytest.mark.document("004", "mono")
 async def test_one_model_thinks_and_acts_until_it_delivers() -> None:
     model = ScriptedModel(
         ["<deep_thinking><Basic State> SECRET: I would write <deliverable>x</deliverable>.</deep_thinking>\n<action>"],
@@ -51,6 +52,7 @@ async def test_one_model_thinks_and_acts_until_it_delivers() -> None:
     assert third["messages"][-1]["role"] == "tool"
 
 
+@pytest.mark.document("004", "dual")
 async def test_the_thinker_gives_instructions_and_sees_the_results_of_tools() -> None:
     model = Cast(
         planner=[
@@ -80,6 +82,7 @@ async def test_the_thinker_gives_instructions_and_sees_the_results_of_tools() ->
     assert all(each in str(actor[0]["messages"][0]) for each in ("<shallow_thinking>", "<deliverable>", "TASK_DONE"))
 
 
+@pytest.mark.document("004", "end of the work")
 @pytest.mark.parametrize("strategy", ["mono", "dual"])
 async def test_without_a_deliverable_the_last_words_are_the_unfinished_answer(strategy: Any) -> None:
     said = "<deep_thinking>SECRET</deep_thinking><action>I have half of it.</action>"
@@ -94,6 +97,7 @@ async def test_by_voice_only_the_output_is_spoken() -> None:
     assert (await reasoner(ScriptedModel([DELIVERED])).infer(task)).text == "It is four."
 
 
+@pytest.mark.document("004", "infer, conclude, stopped")
 async def test_the_documented_reasoners_return_text() -> None:
     model = ScriptedModel(["<deep_thinking>two</deep_thinking>", call("echo", '{"text": "4"}')], [DELIVERED])
     assert await MonoModelReasoner(reasoner(model, echo)).infer("What is two and two?") == PARTS
@@ -103,6 +107,7 @@ async def test_the_documented_reasoners_return_text() -> None:
     assert DualModelReasoner.stopped(ModelMessage(DELIVERED)) and not MonoModelReasoner.stopped(ModelMessage("No."))
 
 
+@pytest.mark.document("004", "end of the work")
 @pytest.mark.parametrize(
     ("payload", "ends"),
     [

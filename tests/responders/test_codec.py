@@ -48,6 +48,7 @@ def test_local_endpointing_switches_the_providers_off_with_an_explicit_null() ->
     assert "turn_detection" in update["session"]["audio"]["input"]
 
 
+@pytest.mark.document("001", "local VAD")
 def test_provider_endpointing_leaves_replies_and_interruptions_to_us() -> None:
     update = sent(RealtimeCodec(VOICE).brief(Briefing("x", endpointing="provider"), first=True))
     detection = update["session"]["audio"]["input"]["turn_detection"]

@@ -116,6 +116,7 @@ def test_an_event_in_the_pages_form_has_the_documented_names(event: PageEvent, n
     assert page_message(event) == (name, data)
 
 
+@pytest.mark.document("001", "events of the page")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_event_is_documented_with_its_fields(kind: type[PageEvent]) -> None:
     rows = [line for line in API.splitlines() if re.search(rf"`{re.escape(name_of(kind))}[` ]", line)]

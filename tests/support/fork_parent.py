@@ -119,7 +119,7 @@ def _become(order: Order) -> None:
     """Run the command as if it were a fresh process: `responder-thinker …` or `python -m module …`."""
     os.chdir(order["cwd"])
     os.environ.clear()
-    os.environ.update(order["env"])
+    os.environ.update({"REDIS_URL": "embedded"} | order["env"])
     if not os.environ.pop(REDIS_AS_SHIPPED, ""):
         client.TIMEOUT_S, client.SOCKET_TIMEOUT_S = REDIS_TIMEOUT_S, REDIS_TIMEOUT_S - 1.0
     program, *arguments = order["command"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from backend.testing.services import open_meteo
 from backend.testing.services.server import ApiServer, Reply, Request, serving
+from tests.support.first_sound import reply_sounds
 from tests.support.offline_peer import OfflinePeer, offline_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
@@ -76,7 +77,7 @@ async def interrupted_call(provider: str, settings: Callable[[OfflinePeer], Mapp
         with running_server(None, **{"RESPONDERS": provider, "OPENAI_API_KEY": "k", **settings(peer)}) as server:
             async with placed_call(server) as call:
                 await ask(call, QUESTION)
-                await call.hears_something()
+                await reply_sounds(call)
                 await asyncio.sleep(1.5)  # an earlier interruption would have heard too little of it
                 await ask(call, "stop, that is enough")
                 await until(lambda: any(data["heard"] for data in call.events_of("transcript_interrupted")))

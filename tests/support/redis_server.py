@@ -27,7 +27,7 @@ OF_TESTS = ("+flushall", "+keys", "+client|list")
 
 def allowed() -> list[str]:
     """The rights of the user of a deployment's Redis, in Redis's words."""
-    found = re.search(r"user default on #%s (.+?)\\n", USERS.read_text())
+    found = re.search(r"user default on %s (.+?)\\n", USERS.read_text())
     assert found
     return found[1].split()
 

@@ -82,6 +82,7 @@ def environment(folder: Path, peer: OfflinePeer | None = None) -> dict[str, str]
     # Tests do not call Open-Meteo. An address that refuses immediately stands for an unreachable service.
     nowhere = {"OPEN_METEO_FORECAST_URL": "http://127.0.0.1:9/f", "OPEN_METEO_GEOCODING_URL": "http://127.0.0.1:9/g"}
     settings = {"DATA_DIR": f"{folder}/var", "OFFERS_PER_MINUTE": "0", "SECURITY_LOG": f"{folder}/security.log"}
+    settings["REDIS_URL"] = "embedded"
     provider = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url} if peer else {}
     return kept | nowhere | settings | TAKES_ALL | provider
 

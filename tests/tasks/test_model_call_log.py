@@ -52,6 +52,7 @@ async def ask(model: Any, text: str = "Why is the sky blue?") -> list[Delta]:
         return [delta async for delta in deltas]
 
 
+@pytest.mark.document("003", "fallback and archive")
 async def test_an_attempt_is_logged_with_its_request_and_its_answer() -> None:
     call = ToolCall("c1", "web_search", '{"query": "sky"}')
     async with rig() as here:

@@ -75,6 +75,7 @@ async def test_the_newest_task_comes_first(repository: TaskRepository) -> None:
     assert [task.instruction for task in await service.list("ana", limit=2)] == ["three", "two"]
 
 
+@pytest.mark.document("003", "worker")
 async def test_asking_twice_is_one_task_while_it_is_open(service: TaskService, repository: TaskRepository) -> None:
     first = await service.create("ana", "research", "Why is the sky blue?")
     assert await service.create("ana", "research", "why is the  sky blue") == first

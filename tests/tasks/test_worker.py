@@ -86,6 +86,7 @@ async def forever(run: TaskRun) -> TaskResult:
     raise AssertionError
 
 
+@pytest.mark.document("003", "worker")
 async def test_a_task_is_run_and_has_one_result(redis: Redis) -> None:
     async with rigged(redis, at_once) as rig:
         task = await rig.service.create("ana", "research", "the sky")
@@ -94,6 +95,7 @@ async def test_a_task_is_run_and_has_one_result(redis: Redis) -> None:
         assert await rig.results() == 1
 
 
+@pytest.mark.document("003", "worker")
 async def test_a_running_task_stops_soon_after_it_is_canceled(redis: Redis) -> None:
     stopped = asyncio.Event()
 

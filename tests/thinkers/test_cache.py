@@ -41,6 +41,7 @@ async def learn(w: World, user: str, **preferences: Any) -> None:
     await w.memory.update_user_context(user, lambda context: {**context, "preferences": preferences})
 
 
+@pytest.mark.document("001", "cached answers")
 async def test_an_answer_is_served_again_with_its_citations_until_it_expires() -> None:
     async with weather(SEATTLE, ["Mild."], SEATTLE, ["Cold."]) as w:
         first = await w.ask("weather", "Is it warm?")
@@ -61,6 +62,7 @@ async def test_a_personalised_answer_is_never_served_to_another_user() -> None:
     assert answers[-1].source == "cache"
 
 
+@pytest.mark.document("001", "cached answers")
 async def test_callers_in_two_places_share_one_answer_to_a_question_that_names_its_place() -> None:
     async with weather(SEATTLE, ["Mild."]) as w:
         await learn(w, "ada", time_zone="Europe/Oslo", default_location="Oslo", name="Ada")
@@ -103,6 +105,7 @@ async def test_the_date_and_the_unit_are_part_of_the_cache_key() -> None:
     assert [answer.source for answer in answers] == ["live"] * 3
 
 
+@pytest.mark.document("001", "user context")
 async def test_a_cached_answer_still_updates_the_profile() -> None:
     async with weather(SEATTLE, ["Mild."]) as w:
         await learn(w, "bob", default_location="Lima")

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 from backend.citations import Citation
 from backend.settings.settings import load_settings
 from backend.storage.messages import Message
@@ -63,6 +65,7 @@ async def test_every_thinker_of_the_core_answers_from_its_services(tmp_path: Pat
     assert answers["research"].tool_calls == 3
 
 
+@pytest.mark.document("001", "conversation history")
 async def test_a_thinker_sees_ten_turns_unless_its_manifest_says_otherwise() -> None:
     async with world(["Yes."], ["Because."], [call("get_current_weather", "{}")], ["Which?"]) as w:
         said = [

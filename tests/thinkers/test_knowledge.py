@@ -27,6 +27,7 @@ async def remember(memory: FakeMemory, turns: int) -> None:
         await memory.append_messages("ada", "s1", Message("assistant", f"reply {turn}", 1.0))
 
 
+@pytest.mark.document("001", "routing and Thinkers")
 async def test_it_answers_with_the_advanced_model_and_no_tools() -> None:
     async with world(["Because of scattering."]) as w:
         answer = await w.ask("knowledge", "Why is the sky blue?")
@@ -36,6 +37,7 @@ async def test_it_answers_with_the_advanced_model_and_no_tools() -> None:
     assert request["tools"] == []
 
 
+@pytest.mark.document("001", "conversation history")
 async def test_it_gets_the_last_four_turns_as_data() -> None:
     async with world(["Yes."]) as w:
         await remember(w.memory, 6)
@@ -46,6 +48,7 @@ async def test_it_gets_the_last_four_turns_as_data() -> None:
         assert len(w.model.requests[0]["messages"]) == 2
 
 
+@pytest.mark.document("001", "rolling summary")
 async def test_it_gets_the_users_summary_and_its_answer_is_theirs_alone() -> None:
     async with world(["For Ada."], ["For Bob."]) as w:
         await w.memory.update_user_context("ada", lambda _: {"summary": "Ada keeps bees."})

@@ -55,6 +55,7 @@ def route(**arguments: Any) -> str:
     return json.dumps(arguments)
 
 
+@pytest.mark.document("001", "routing and Thinkers")
 async def test_the_tool_its_guide_and_the_domains_derive_from_the_manifests() -> None:
     async with world() as w:
         domains = [manifest.domain for manifest in w.thinkers.registry.manifests]
@@ -64,6 +65,7 @@ async def test_the_tool_its_guide_and_the_domains_derive_from_the_manifests() ->
             assert f"- {manifest.domain}: for {manifest.description}" in w.thinkers.registry.guide()
 
 
+@pytest.mark.document("001", "routing and Thinkers")
 async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "moon.py").write_text(MOON_THINKER)
     (tmp_path / "moon_phase.py").write_text(MOON_TOOL)
@@ -130,6 +132,7 @@ async def test_a_bad_call_is_answered_with_the_right_form(name: str, arguments: 
             w.thinkers.registry.parse(name, arguments)
 
 
+@pytest.mark.document("001", "routing and Thinkers")
 async def test_unknown_domains_go_to_knowledge() -> None:
     async with world(["Forty-two."]) as w:
         parsed = w.thinkers.registry.parse("route_to_thinker", route(domain="Sports", query=" x "))

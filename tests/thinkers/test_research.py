@@ -140,6 +140,7 @@ async def test_cancelling_stops_a_running_search() -> None:
         await asyncio.wait_for(server.hung_up.wait(), 10)
 
 
+@pytest.mark.document("001", "routing and Thinkers")
 async def test_the_demonstration_delay_is_kept_and_reported() -> None:
     scenes = plan(("bikes", ["kb_search"])), NOTHING_MORE, ["Done."]
     async with world(*scenes, settings=load_settings(_env_file=None, research_delay_s=1.0)) as w:

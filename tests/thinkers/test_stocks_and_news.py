@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from backend.settings.settings import load_settings
 from backend.testing.services import finnhub
 from backend.testing.services.server import serving
@@ -15,6 +17,7 @@ PRICE = [call("get_stock_price", '{"symbol": "Apple"}')]
 HEADLINES = [call("get_news_headlines", '{"topic": "space"}')]
 
 
+@pytest.mark.document("001", "user context")
 async def test_the_stocks_thinker_gets_the_watched_tickers() -> None:
     async with world([call("get_stock_price", "{}")], ["Up."], [call("get_stock_price", "{}")], ["Which?"]) as w:
         await w.memory.update_user_context("ada", lambda c: {**c, "preferences": {"watched_tickers": ["AAPL", "SPY"]}})
@@ -26,6 +29,7 @@ async def test_the_stocks_thinker_gets_the_watched_tickers() -> None:
         assert "Ask which company is meant" in w.model.requests[-1]["messages"][-1]["content"]
 
 
+@pytest.mark.document("001", "user context")
 async def test_a_share_in_a_question_is_watched_from_then_on() -> None:
     async with serving(finnhub.answering) as server:
         settings = load_settings(_env_file=None, finnhub_url=server.url, finnhub_api_key=finnhub.KEY)

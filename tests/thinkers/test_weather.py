@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from backend.testing.services import open_meteo
 from backend.testing.services.server import serving
 from tests.support.agents import call
@@ -45,6 +47,7 @@ async def test_a_user_without_a_place_or_a_home_is_asked() -> None:
         assert "Ask which place is meant" in w.model.requests[-1]["messages"][-1]["content"]
 
 
+@pytest.mark.document("001", "user context")
 async def test_a_place_that_users_state_for_themselves_is_stored() -> None:
     home = call("remember_preference", '{"name": "default_location", "value": "Oslo"}')
     async with world([home], ["Noted."], [call("get_current_weather", "{}")], ["Cold."]) as w:

@@ -117,6 +117,7 @@ def test_these_words_do_not_agree(words: str) -> None:
     assert not is_affirmative(words, CLOSE)
 
 
+@pytest.mark.document("000", "memory and confidence")
 async def test_words_that_may_be_misheard_are_read_back_before_they_are_written() -> None:
     registry = box(confirmations(Time()))
     heard = ToolContext("ann", "c1", "t1", client="voice", rights=ToolRights(EVERYTHING, unsure=True))

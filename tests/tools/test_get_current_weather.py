@@ -23,6 +23,7 @@ async def weather(location: str, handler: Handler = open_meteo.answering, **argu
         return await get_current_weather(http, open_meteo.settings_for(server), STRANGER, location, **arguments)
 
 
+@pytest.mark.document("001", "tools and samples")
 async def test_current_weather_and_forecast_come_as_documented() -> None:
     result = await weather("Seattle", days=2)
     assert not result.sample

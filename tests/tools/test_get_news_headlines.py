@@ -25,6 +25,7 @@ async def asked(
         return await get_news_headlines(http, settings, CLOCK, **arguments), server
 
 
+@pytest.mark.document("001", "tools and samples")
 async def test_a_topic_is_searched_over_the_last_three_days() -> None:
     result, server = await asked(topic="space", count=2)
     request = server.requests[0]
@@ -55,6 +56,7 @@ async def test_no_news_is_an_empty_list_and_no_sample() -> None:
     assert not result.sample
 
 
+@pytest.mark.document("001", "tools and samples")
 async def test_without_a_key_there_is_a_labelled_sample_and_no_request() -> None:
     result, server = await asked(key=None, topic="space", count=2)
     assert result.sample

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.tools.base import ToolContext
@@ -23,6 +25,7 @@ async def told(who: ToolContext, mode: str = "", *, memory: Any = None) -> dict[
     return content
 
 
+@pytest.mark.document("002", "built-in tools")
 async def test_the_users_choice_is_active_and_an_unknown_user_has_the_default() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", SetMode("concise"))

@@ -31,6 +31,7 @@ async def asked(company: str, handler: Handler, key: str | None = finnhub.KEY) -
         return await get_stock_price(http, settings(server.url, key), STRANGER, company), server
 
 
+@pytest.mark.document("001", "tools and samples")
 async def test_a_price_comes_with_its_movement_and_its_company() -> None:
     result = await price("AAPL")
     assert result.data == {
@@ -53,6 +54,7 @@ async def test_a_price_comes_with_its_movement_and_its_company() -> None:
     assert result.spoken == "Apple Inc is at 261.74 dollars, down 0.95 percent today."
 
 
+@pytest.mark.document("001", "tools and samples")
 @pytest.mark.parametrize("name", ["Apple", "apple inc", "APPLE"])
 async def test_a_name_finds_its_common_stock(name: str) -> None:
     assert (await price(name)).data["symbol"] == "AAPL"
@@ -91,6 +93,7 @@ async def test_a_profile_outside_of_the_plan_costs_the_profile_only() -> None:
     assert (await price("AAPL", handler)).data["company"] == "AAPL"
 
 
+@pytest.mark.document("001", "tools and samples")
 async def test_without_a_key_there_is_a_labelled_sample_and_no_request() -> None:
     result, server = await asked("Apple", finnhub.answering, key=None)
     assert result.sample

@@ -47,6 +47,7 @@ async def asked(folder: Path, query: str) -> Result:
     return await kb_search(load_settings(_env_file=None, data_dir=folder / "var"), query)
 
 
+@pytest.mark.document("000", "eight tools")
 async def test_a_passage_is_found_with_its_document_and_section(tmp_path: Path) -> None:
     base(tmp_path, handbook=HANDBOOK, other="# Other\n\nNothing here.")
     result = await asked(tmp_path, "how many holidays do I have?")
@@ -60,6 +61,7 @@ async def test_a_passage_is_found_with_its_document_and_section(tmp_path: Path) 
     assert str(tmp_path) not in str(result)
 
 
+@pytest.mark.document("002", "logs and databases")
 async def test_questions_are_answered_while_documents_are_being_added(tmp_path: Path) -> None:
     base(tmp_path, handbook=HANDBOOK)
     with closing(sqlite3.connect(tmp_path / "var" / "kb.sqlite3")) as adding:

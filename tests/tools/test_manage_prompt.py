@@ -35,6 +35,7 @@ def texts(answer: dict[str, Any]) -> list[str]:
     return [one["text"] for one in answer["instructions"]]
 
 
+@pytest.mark.document("002", "built-in tools")
 async def test_instructions_are_added_listed_and_deleted_by_their_id() -> None:
     tools = box()
     assert texts(await run(tools, action="add", text=" Always answer\nin one sentence. ")) == [

@@ -54,6 +54,7 @@ async def refused(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> 
     return result.error, json.loads(result.content)["error"]["message"]
 
 
+@pytest.mark.document("002", "built-in tools")
 async def test_a_memory_is_created_found_read_changed_and_deleted() -> None:
     tools = box()
     made = (await done(tools, action="create", text="My sister's name is Anna.", tags=["Family"]))["created"]

@@ -82,6 +82,7 @@ def test_an_unknown_kind_of_client_is_refused() -> None:
         tool("bad", "Bad.", clients=["butler"])(open_)  # type: ignore[list-item]
 
 
+@pytest.mark.document("002", "tools and their registry")
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_each_client_sees_and_calls_its_own_tools_and_no_other(client: Client) -> None:
     registry = box()
@@ -105,6 +106,7 @@ async def test_a_hidden_tool_looks_like_a_missing_one() -> None:
     assert "steady" not in hidden.content
 
 
+@pytest.mark.document("002", "tools and their registry")
 def test_the_always_tools_and_the_routed_tools_are_disjoint() -> None:
     registry = box()
     assert [each.name for each in registry.get_always_tools("chat")] == ["steady"]
@@ -164,6 +166,7 @@ async def height(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"place": arguments["place"], "meters": 42}
 
 
+@pytest.mark.document("000", "sessions and tools")
 async def test_a_tool_registered_by_its_schema_is_offered_checked_and_executed() -> None:
     registry = Registry()
     registry.register("get_height", "How high a place lies.", PLACE, height)
@@ -187,6 +190,7 @@ def test_an_invalid_registration_is_refused(name: str, schema: dict[str, Any], p
         toolbox(echo).register(name, "", schema, height)
 
 
+@pytest.mark.document("000", "sessions and tools")
 async def test_an_agents_model_calls_a_registered_tool() -> None:
     call = ToolCall("t1", "get_height", '{"place": "Oslo"}')
     box = Registry()
@@ -196,6 +200,7 @@ async def test_an_agents_model_calls_a_registered_tool() -> None:
     assert (response.text, response.tool_calls_made) == ("Forty-two meters.", ("get_height",))
 
 
+@pytest.mark.document("002", "built-in tools")
 def test_a_conversation_always_has_certain_tools_and_keeps_the_calls_of_some() -> None:
     """As the Brain document says, with additions: `remember_preference`, and tools with calls that act."""
     tools = {tool.name: tool for module in package_modules("backend.tools") for tool in tools_of(module)}

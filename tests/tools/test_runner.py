@@ -66,6 +66,7 @@ async def test_a_refusal_names_the_argument_and_not_its_value() -> None:
     assert "987654" not in result.content
 
 
+@pytest.mark.document("004", "injected services")
 async def test_services_are_injected_by_type() -> None:
     @tool("time", "Tells the time.")
     async def time_(clock: Clock) -> Result:

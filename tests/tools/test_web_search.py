@@ -32,6 +32,7 @@ async def searched(
         return await web_search(http, load_settings(_env_file=None, **chosen), query, count), server
 
 
+@pytest.mark.document("000", "eight tools")
 @pytest.mark.parametrize(("provider", "handler"), [("searxng", search_apis.searxng), ("brave", search_apis.brave)])
 async def test_results_come_plain_distinct_and_with_safe_addresses(provider: str, handler: Handler) -> None:
     result, _ = await searched(provider, handler)

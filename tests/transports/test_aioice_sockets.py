@@ -65,6 +65,7 @@ def test_only_a_forced_address_of_our_own_is_bound() -> None:
     assert choose_bindings(["10.0.0.5"], "127.0.0.1") == [Binding("127.0.0.1", "127.0.0.1")]
 
 
+@pytest.mark.document("001", "traces, settings and Docker")
 def test_a_forced_foreign_address_is_advertised_for_every_interface() -> None:
     assert choose_bindings(["172.17.0.2"], "203.0.113.7") == [Binding("0.0.0.0", "203.0.113.7")]
     assert choose_bindings(["172.17.0.2"], "2001:db8::7") == [Binding("::", "2001:db8::7")]
@@ -87,6 +88,7 @@ def test_a_missing_address_is_left_out() -> None:
     sock.close()
 
 
+@pytest.mark.document("001", "traces, settings and Docker")
 async def test_calls_stay_within_the_port_range_and_the_last_one_is_refused() -> None:
     with free_ports(2) as ports:
         wire = IceConfig(force_host="127.0.0.1", port_range=ports)

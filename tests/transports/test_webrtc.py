@@ -222,6 +222,7 @@ class NotingCaller(WebRTCCaller):
         self.packets.append((asyncio.get_running_loop().time(), packet))
 
 
+@pytest.mark.document("001", "audio path")
 async def test_packets_leave_on_the_beat_with_correct_timestamps() -> None:
     noting = NotingCaller()
     async with webrtc_call(caller=noting) as (transport, _):

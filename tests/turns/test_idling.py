@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from backend.page_events import IdleNudged
 from backend.turns import commands as do
 from backend.turns import events as ev
@@ -9,6 +11,7 @@ from backend.turns.commands import Purpose
 from tests.turns.story import Story, purposes
 
 
+@pytest.mark.document("001", "silence")
 def test_idling_counts_from_the_end_of_the_heard_reply() -> None:
     story = Story(idle_nudge_s=15, idle_disconnect_s=60)
     story.ask()

@@ -171,6 +171,7 @@ def stages(story: Story) -> list[str]:
     return [event.stage for event in story.published(ThinkerChanged)]
 
 
+@pytest.mark.document("001", "interruptions and guards")
 def test_a_late_answer_is_spoken_once_with_its_question_topic(story: Story) -> None:
     moved_on(story)
     late(story)

@@ -56,6 +56,7 @@ def late_answer(story: Story) -> None:
     story.tell(ev.ThinkerFinished("c1", "too late"))
 
 
+@pytest.mark.document("001", "interruptions and guards")
 def test_a_stale_result_is_submitted_but_not_spoken(story: Story) -> None:
     late_answer(story)
     assert story.all(do.SubmitResult) == [do.SubmitResult("c1", "too late", silent=True)]

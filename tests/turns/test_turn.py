@@ -70,6 +70,7 @@ def test_lasting_speech_takes_the_floor(story: Story) -> None:
     assert story.floor() is Floor.USER
 
 
+@pytest.mark.document("001", "interruptions and guards")
 def test_an_interrupted_item_is_truncated_to_the_heard_part(story: Story) -> None:
     story.reply(ms=4000, text="one two three four")
     story.wait(1.4)

@@ -94,6 +94,7 @@ def test_a_summary_replaces_the_one_it_was_made_from() -> None:
     assert context == {"summary": "Ana keeps bees and a dog."}
 
 
+@pytest.mark.document("001", "rolling summary")
 def test_a_summary_has_its_time_and_number_of_turns() -> None:
     context = after(MergeSummary("Ana keeps bees.", at=1_795_262_400.5, turns=12))
     assert context == {
@@ -157,6 +158,7 @@ def test_a_summary_stays_in_its_bounds_and_ends_with_a_sentence() -> None:
     assert shortened(long, 50) == "She likes long walks. She likes long walks."
 
 
+@pytest.mark.document("001", "user context")
 def test_topics_sessions_and_the_last_moment_are_counted() -> None:
     context = after(CountQuestion("weather", 5), CountQuestion("weather", 9), CountQuestion("news", 7), CountSession(8))
     signals = {"topics": {"weather": 2, "news": 1}, "last_active": 9.0, "session_count": 1}

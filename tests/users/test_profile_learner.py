@@ -177,6 +177,7 @@ def talk(call: ProfileLearner, turns: int) -> None:
         call.on_message("assistant", f"answer {turn}")
 
 
+@pytest.mark.document("001", "rolling summary")
 async def test_the_summary_is_requested_every_ten_turns_and_at_the_end_from_the_last_thirty() -> None:
     told = RecordedSummaries()
     call = a_call(told)
@@ -200,6 +201,7 @@ async def test_a_call_without_words_or_a_deleted_one_requests_no_summary(turns: 
 SAID = [PastMessage("user", "I have a dog."), PastMessage("assistant", "Lovely.")]
 
 
+@pytest.mark.document("001", "rolling summary")
 async def test_a_summary_is_made_from_the_old_one_on_the_fast_model_and_replaces_it() -> None:
     memory, model = FakeMemory(), ScriptedModel(notes("Ana has a dog and bees.", "has a dog"))
     await update_profile(memory, "ada", MergeSummary("Ana keeps bees."))

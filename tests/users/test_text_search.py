@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.errors import ModelUnavailable
@@ -89,6 +90,7 @@ async def test_each_text_is_embedded_only_once() -> None:
     assert len(at.model.asked) == BATCH + 10 + 4
 
 
+@pytest.mark.document("002", "built-in brainlets")
 async def test_words_and_meaning_count_together_and_neither_hides_the_other() -> None:
     at = World()
     for text in ("Rex barks at the postman.", "The bike is in the cellar.", "Her dog likes the cellar."):

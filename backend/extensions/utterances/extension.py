@@ -31,7 +31,7 @@ async def open_utterances(ground: Ground) -> AsyncIterator[Opened]:
         yield Opened()
         return
     if find_spec("pocketsphinx") is None:
-        log.warning("short utterances are not classified (no pocketsphinx): interruptions are judged by their length")
+        log.warning("short utterances are judged by their length alone: pocketsphinx is not installed")
         yield Opened()
         return
     reader = UtteranceClassifier()

@@ -102,6 +102,7 @@ async def desk(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
             await store.erase(user)
 
 
+@pytest.mark.document("000", "eight tools")
 async def test_an_event_is_created_from_natural_words_and_listed(desk: Desk) -> None:
     made = await desk.call("create_event", title="Dentist", start="tomorrow at three", location="Main Street")
     assert made["created"]["when"] == "Sunday, 22 November 2026, 15:00"
@@ -170,6 +171,7 @@ async def test_a_repeating_event_begins_on_the_first_day_of_its_rule(desk: Desk)
     assert made["created"]["occurrence"]
 
 
+@pytest.mark.document("000", "eight tools")
 async def test_an_event_is_changed_only_once_the_user_has_agreed(desk: Desk) -> None:
     made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
     arguments = {"id": made["created"]["id"], "start": "2026-11-24T09:30", "title": "Dentist, Dr. Lee"}
@@ -183,6 +185,7 @@ async def test_an_event_is_changed_only_once_the_user_has_agreed(desk: Desk) -> 
     assert (event["title"], event["end"]) == ("Dentist, Dr. Lee", "2026-11-24T10:30:00-05:00")
 
 
+@pytest.mark.document("000", "eight tools")
 async def test_a_change_affects_one_occurrence_or_the_whole_series(desk: Desk) -> None:
     await desk.call("create_event", title="Run", start="2026-11-22T07:00", repeats="daily")
     week = await desk.events(end="2026-11-25")

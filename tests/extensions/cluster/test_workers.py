@@ -8,9 +8,12 @@ from contextlib import AsyncExitStack
 
 import httpx2
 import psutil
+import pytest
 
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 GIVEN_UP_WITHIN_S = 30.0
 """Seconds until the calls of a dead process are ended.

@@ -16,6 +16,8 @@ from backend.turns.events import SpeechEvent, SpeechStopped
 from responder_thinker.caller import cut_frames as cut
 from tests.support.speech import noise, pcm_of, samples_of, silence, speech
 
+pytestmark = pytest.mark.realtime
+
 REPLY = "I have looked at your booking, and the flight leaves on Tuesday at nine in the morning from terminal two."
 ANSWER = "Sorry, could you tell me the price again before you go on with that?"
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support.provider_calls import interrupted_call
+
+pytestmark = pytest.mark.realtime
 
 
 async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> None:

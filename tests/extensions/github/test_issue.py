@@ -148,6 +148,7 @@ async def test_the_number_of_pages_is_bounded() -> None:
         assert len(d.asked("GET")) == github_api.PAGES_LIMIT
 
 
+@pytest.mark.document("002", "built-in tools")
 @pytest.mark.parametrize(
     ("action", "arguments", "done"),
     [

@@ -32,7 +32,7 @@ ORDER, NO, ELSE, YES, THANKS = (
     "thank you very much",
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.realtime, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def script_of(*utterances: str) -> dict[str, Any]:

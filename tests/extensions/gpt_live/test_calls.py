@@ -6,13 +6,18 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from backend.testing.services import open_meteo
 from backend.testing.services.server import serving
+from tests.support.first_sound import reply_sounds
 from tests.support.offline_peer import OfflinePeer, offline_peer
 from tests.support.provider_calls import ask, slow_weather, thinking_with
 from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 WEATHER = "what is the weather in Seattle"
 ELSEWHERE = "what is the weather in Paris"
@@ -83,7 +88,7 @@ async def test_barge_in_is_held_at_playout_and_the_rest_of_the_utterance_is_drop
         with running_server(None, **settings_for(peer)) as server:
             async with placed_call(server) as call:
                 await ask(call, "tell me a story")
-                await call.hears_something()
+                await reply_sounds(call)
                 await asyncio.sleep(1.5)  # an earlier interruption would have heard too little of it
                 await call.say(silence(100) + speech("stop, that is enough"))
                 interrupted = await call.event("transcript_interrupted")

@@ -13,6 +13,8 @@ from tests.support.running_server import placed_call, running_server
 from tests.support.speech import silence
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 ANSWER = stream(words("It is cold. ", "Take a coat."), ended())
 STORY = stream(words(*["Once upon a time there was a fox. "] * 8), [15.0], words("The end."), ended())
 

@@ -141,6 +141,7 @@ async def test_a_reference_case_has_its_value(score: str, values: dict[str, Any]
     assert meaning in result.data["meaning"]
 
 
+@pytest.mark.document("000", "eight tools")
 async def test_a_score_is_given_with_its_unit_and_its_meaning() -> None:
     bmi = await medical_calculator("bmi", {"weight_kg": 80, "height_cm": 180})
     assert bmi.spoken == "The body mass index is 24.7 kg/m²: normal weight."

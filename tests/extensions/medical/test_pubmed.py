@@ -24,6 +24,7 @@ async def searched(handler: Handler = pubmed, **arguments: Any) -> tuple[Result,
         return await pubmed_search(http, settings, **{"query": "vitamin d", **arguments}), server
 
 
+@pytest.mark.document("000", "eight tools")
 async def test_articles_come_with_abstracts_and_citations() -> None:
     result, _ = await searched()
     first, second = result.data["articles"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.http.test_chat import say
 from tests.http.world import world
 from tests.support.agents import call
 
 
+@pytest.mark.document("000", "thinking")
 async def test_a_reply_names_its_sources_by_title_and_address_also_when_it_is_read_again(tmp_path: Path) -> None:
     route = json.dumps({"domain": "medical", "query": "My BMI at 70 kilos and 1.75 m?"})
     bmi = json.dumps({"score": "bmi", "values": {"weight_kg": 70, "height_cm": 175}})

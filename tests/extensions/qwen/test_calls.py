@@ -7,6 +7,8 @@ import pytest
 from tests.support.provider_calls import interrupted_call
 from tests.support.running_server import running_server
 
+pytestmark = pytest.mark.realtime
+
 
 async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> None:
     made = await interrupted_call("qwen", lambda peer: {"QWEN__API_KEY": "k", "QWEN__BASE_URL": peer.base_url})

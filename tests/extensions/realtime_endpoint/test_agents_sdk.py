@@ -30,7 +30,7 @@ from tests.support.microphone import WEATHER, microphone_wav
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer, running_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.realtime, pytest.mark.browser]
 
 BUNDLE = Path(__file__).parents[3] / "node_modules" / "@openai" / "agents-realtime" / "dist" / "bundle"
 KEY = "s" * 32

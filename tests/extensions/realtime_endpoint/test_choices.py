@@ -33,6 +33,7 @@ async def test_a_key_may_come_as_a_subprotocol_and_strangers_are_refused(tmp_pat
             assert refused.value.response.status_code == 401
 
 
+@pytest.mark.realtime
 async def test_a_client_may_request_each_reply_itself(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(SUNNY)
     async with realtime_client(running.url) as client:
@@ -45,6 +46,7 @@ async def test_a_client_may_request_each_reply_itself(peer: OfflinePeer, running
         assert await client.answer() == "It is sunny."
 
 
+@pytest.mark.realtime
 async def test_a_client_that_commits_its_turn_with_its_first_events_is_heard(
     peer: OfflinePeer, running: RunningServer
 ) -> None:
@@ -62,6 +64,7 @@ async def test_a_client_that_commits_its_turn_with_its_first_events_is_heard(
     assert abs(sent - len(speech(QUESTION))) < 960, "the question is committed once it is there"
 
 
+@pytest.mark.realtime
 async def test_appended_audio_may_be_dropped_and_a_committed_turn_waits_for_a_request(
     peer: OfflinePeer, running: RunningServer
 ) -> None:

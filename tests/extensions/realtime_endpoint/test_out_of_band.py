@@ -15,6 +15,8 @@ from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import silence
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 TOPIC: dict[str, Any] = {
     "conversation": "none",
     "metadata": {"topic": "classification"},

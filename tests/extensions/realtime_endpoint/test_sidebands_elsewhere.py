@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import psutil
+import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.extensions.realtime_endpoint.sidebands import SCRIPT, act_beside, following, refusal
@@ -18,6 +19,8 @@ from tests.support.realtime_client import RealtimeClient
 from tests.support.realtime_peer import RealtimePeer
 from tests.support.running_server import RunningServer
 from tests.support.two_servers import two_servers
+
+pytestmark = pytest.mark.realtime
 
 LEFT_WITHIN_S = 5.0
 NOTICED_WITHIN_S = 20.0

@@ -27,6 +27,7 @@ LOUD = 500
 SESSION: dict[str, Any] = {"type": "realtime", "model": "gpt-realtime-2", "instructions": "You are a weather station."}
 
 
+@pytest.mark.realtime
 async def test_a_spoken_question_is_answered_aloud(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}]})
     async with realtime_peer(running.url, session=SESSION) as client:
@@ -72,6 +73,7 @@ async def with_secret(running: RunningServer, **session: Any) -> AsyncIterator[t
         yield client, made.value
 
 
+@pytest.mark.realtime
 async def test_a_reply_is_interrupted_by_its_client(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "A story " * 20, "tone": {"hz": 440, "ms": 8000}}}]})
     async with with_secret(running) as (client, _):
@@ -89,6 +91,7 @@ async def test_a_reply_is_interrupted_by_its_client(peer: OfflinePeer, running: 
     assert not client.of("error") and not client.of("output_audio_buffer.stopped")
 
 
+@pytest.mark.realtime
 async def test_audio_by_events_is_refused_and_the_call_goes_on(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})
     async with with_secret(running) as (client, _):
@@ -102,6 +105,7 @@ async def test_audio_by_events_is_refused_and_the_call_goes_on(peer: OfflinePeer
         await client.event("response.done")
 
 
+@pytest.mark.realtime
 async def test_a_program_beside_the_client_follows_and_acts(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(SCRIPT)
     async with with_secret(running) as (client, secret):
@@ -121,6 +125,7 @@ async def test_a_program_beside_the_client_follows_and_acts(peer: OfflinePeer, r
         assert (await refusal(running, client.call_id, secret)).status_code == 404
 
 
+@pytest.mark.realtime
 async def test_a_stranger_cannot_reach_a_call(peer: OfflinePeer, running: RunningServer) -> None:
     async with with_secret(running) as (client, _), AsyncOpenAI(api_key="x", base_url=f"{running.url}/v1") as program:
         strange = (await program.realtime.client_secrets.create(session=SESSION)).value  # type: ignore[arg-type]
@@ -154,6 +159,7 @@ def test_an_unanswerable_offer_is_refused(sdp: str, why: str) -> None:
     assert why in str(refused.value)
 
 
+@pytest.mark.realtime
 async def test_an_invalid_form_is_refused(running: RunningServer) -> None:
     async with httpx2.AsyncClient(base_url=running.url, trust_env=False) as client:
         asked = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from backend.media import g711
 from backend.media.resample import resample
 from tests.support.offline_peer import OfflinePeer
@@ -13,6 +15,8 @@ from tests.support.realtime_client import RealtimeClient, realtime_client
 from tests.support.running_server import RunningServer
 from tests.support.speech import silence, speech
 from tests.support.tones import pitch
+
+pytestmark = pytest.mark.realtime
 
 QUESTION = "what is the weather in Seattle"
 TONE: dict[str, Any] = {"hz": 440, "ms": 1000}

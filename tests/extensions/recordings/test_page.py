@@ -15,7 +15,7 @@ from tests.support.real_server import real_server
 from tests.support.standin import CONFIG, SESSION, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.realtime, pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 ENDS = {"full": "no room", "failed": "could not be written"}
 PLAYED_MS = "document.querySelector('.player audio').currentTime * 1000"
 

@@ -19,7 +19,7 @@ from tests.support.microphone import RATE, microphone_wav, samples
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.realtime, pytest.mark.browser]
 
 PAGE = Path(__file__).with_name("page.js")
 QUESTION = "What's the weather in Seattle?"

@@ -19,6 +19,8 @@ from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.tones import pitch
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 TONE_WITHIN_HZ = 60
 ROUTE = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": QUESTION}}
 CHECK: dict[str, Any] = {"text": "Let me check.", "tone": {"hz": 440, "ms": 300}, "calls": [ROUTE]}

@@ -26,6 +26,7 @@ def no_library(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     native.load_ten.cache_clear()
 
 
+@pytest.mark.document("001", "local VAD")
 def test_words_are_found_and_noise_is_not() -> None:
     chosen = engine(WANTED)
     if chosen is None:
@@ -37,6 +38,7 @@ def test_words_are_found_and_noise_is_not() -> None:
     assert local.name == "ten"
 
 
+@pytest.mark.document("001", "local VAD")
 @pytest.mark.usefixtures("no_library")
 def test_silero_replaces_it_where_it_cannot_run_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     assert engine(WANTED) is None and "speech is detected by Silero" in caplog.text

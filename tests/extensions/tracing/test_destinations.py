@@ -7,16 +7,20 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as conventions
 
 from backend.errors import SettingsError
+from backend.extensions.tracing.settings import TracingSettings
 from backend.extensions.tracing.spans import INPUT, OUTPUT
 from backend.models.base import Finished
 from backend.observability.tracing import Tracer
+from backend.settings.settings import load_settings
 from backend.testing.services.server import Reply, serving
+from tests.documents.blocks import block
 from tests.extensions.tracing.collector import Collector, ReceivedSpan, collector
 from tests.extensions.tracing.langsmith_api import KEY, langsmith, told
 from tests.extensions.tracing.world import settings_for, traces_to
@@ -47,6 +51,7 @@ def tree_at(server: Collector) -> list[ReceivedSpan]:
     return [session, turn, thinker, *server.children(thinker)]
 
 
+@pytest.mark.document("001", "traces, settings and Docker")
 async def test_a_call_becomes_a_tree_at_a_collector() -> None:
     async with collector() as server, traces_to(server) as traces:
         session_id = await ask_weather(traces.tracer)
@@ -66,6 +71,7 @@ async def test_a_call_becomes_a_tree_at_a_collector() -> None:
     assert server.requests[0].headers["x-secret"] == "a b"
 
 
+@pytest.mark.document("001", "traces, settings and Docker")
 async def test_the_same_tree_reaches_langsmith_with_the_fields_it_reads() -> None:
     async with langsmith() as server, traces_to(server) as traces:
         session_id = await ask_weather(traces.tracer)
@@ -202,6 +208,15 @@ async def test_the_collectors_headers_never_reach_langsmith(monkeypatch: pytest.
 
 
 # --- settings -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.block("001/tracing.env")
+def test_the_documented_variables_trace_to_langsmith(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text(block("001/tracing.env"))
+    settings = load_settings(_env_file=file).of(TracingSettings)
+    assert settings.langsmith_tracing_enabled and settings.langsmith_project == "responder-thinker"
+    assert settings.langsmith_api_key and settings.langsmith_api_key.get_secret_value() == "lsv2-your-key-here"
 
 
 def test_tracing_without_a_key_is_refused_with_advice() -> None:

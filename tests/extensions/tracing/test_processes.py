@@ -7,12 +7,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.extensions.tracing.collector import collector
 from tests.support.offline_peer import offline_peer
 from tests.support.redis_server import running_redis
 from tests.support.running_server import a_browser, placed_call, running_server
 from tests.support.waiting import until
 from tests.support.workers import running_worker
+
+pytestmark = pytest.mark.realtime
 
 ASKED = "Research electric cars in the background"
 ROUTED = {"name": "route_to_thinker", "arguments": {"domain": "research", "query": ASKED, "background": True}}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.provider_calls import interrupted_call
+
+pytestmark = pytest.mark.realtime
 
 
 async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> None:

@@ -43,6 +43,7 @@ async def test_a_conversation_is_read_in_its_order(ledger: Ledger) -> None:
     assert (listed.began_at, listed.updated_at) == (1000.0, 1002.0)
 
 
+@pytest.mark.document("002", "ledger")
 async def test_an_entry_that_is_written_twice_is_kept_once(ledger: Ledger) -> None:
     ledger.write(said("m1", "hello"), said("m1", "hello"))
     assert len(await ledger.entries("ann", "trip")) == 1
@@ -75,6 +76,7 @@ async def test_conversations_are_searched_by_their_words_and_paged_by_their_time
     assert [each.id for each in older] == ["c2", "c1"]
 
 
+@pytest.mark.document("002", "ledger")
 async def test_tools_models_and_cost_are_stored_with_their_message(ledger: Ledger) -> None:
     with working() as work:
         noted = current_work.get()

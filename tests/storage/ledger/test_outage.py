@@ -128,6 +128,7 @@ async def test_a_killed_process_loses_no_committed_entry_and_doubles_none(url: s
     assert len(texts) == len(set(texts))
 
 
+@pytest.mark.document("002", "logs and databases")
 async def test_sqlite_lets_readers_read_and_keeps_the_file_to_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     async with opened(f"sqlite:///{path}") as ledger:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,14 @@ WIDTH = 256
 def encode(texts: Sequence[str]) -> Vectors:
     """Return one row of 256 numbers for each text, of length 1; zeros for a text without a word.
 
-    If WordLlama has no wheel, all are zeros, and sentences are compared by the words that they share.
+    If WordLlama is not installed, all are zeros, and sentences are compared by the words that they share.
     """
     lookup = _lookup()
     if lookup is None:
         return np.zeros((len(texts), WIDTH), np.float32)
-    vectors = lookup(list(texts))
+    vectors = np.array([lookup(text) for text in texts], np.float32).reshape(len(texts), WIDTH)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return cast(Vectors, np.nan_to_num(vectors / np.where(lengths > 0, lengths, 1)))
+    return cast(Vectors, vectors / np.where(lengths > 0, lengths, 1))
 
 
 class LocalEmbeddings:
@@ -53,14 +53,21 @@ def local_embeddings() -> LocalEmbeddings | None:
 
 
 @cache
-def _lookup() -> Callable[[list[str]], Vectors] | None:
-    """Load the model once, which takes half a second; return None if it is not installed."""
-    try:
-        import wordllama  # only on first use
-    except ImportError:
-        log.warning("wordllama has no wheel for this machine: questions are routed by the words they share alone")
+def _lookup() -> Callable[[str], Vectors] | None:
+    """Load the model once; return what sums up a text's token vectors, or None if it is not installed."""
+    package = find_spec("wordllama")
+    if package is None or package.origin is None:
+        log.warning("wordllama is not installed: questions are routed by the words they share alone")
         return None
-    # WordLlama looks for its tokenizer in a misspelt folder; given its package as its "cache", it finds it.
-    folder = Path(cast(str, wordllama.__file__)).parent
-    model: Any = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-    return cast(Callable[[list[str]], Vectors], model.embed)
+    from safetensors.numpy import load_file  # only on first use, like the next
+    from tokenizers import Tokenizer
+
+    folder = Path(package.origin).parent  # Its files alone are read: importing the package takes seconds.
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    table: Vectors = load_file(folder / "weights" / "l2_supercat_256.safetensors")["embedding.weight"]
+
+    def add_up(text: str) -> Vectors:
+        tokens = tokenizer.encode(text, add_special_tokens=False).ids
+        return cast(Vectors, table[tokens].sum(axis=0, dtype=np.float32))
+
+    return add_up
