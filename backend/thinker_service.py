@@ -26,7 +26,7 @@ from backend.agent.turn import ThinkerMetrics
 from backend.app.models import HTTP_TIMEOUT_S
 from backend.app.thinkers import build_thinkers
 from backend.errors import SetupError
-from backend.models.chat_completions import ChatCompletions
+from backend.models.chat_completions import ChatCompletions, ModelLimits
 from backend.models.tagged import TaggedChatModel
 from backend.page_events import ToolCallEvent, ToolResultEvent
 from backend.runtime.json_objects import Json
@@ -138,6 +138,7 @@ class ThinkerService:
             base_url=settings.provider.openai_base_url,
             api_key=key.get_secret_value(),
             fallbacks={models.thinker_model: models.thinker_model_advanced},
+            limits=ModelLimits(models.model_attempts, models.model_connect_s, models.model_silence_s),
         )
         url = settings.memory.redis_url or embedded_url(settings.memory.data_dir / "redis")
         memory = Memory(connect(url) if url else FakeAsyncRedis(), user_ttl_s=settings.memory.retention_s)
