@@ -1,7 +1,5 @@
 """The sources of an answer, for the user to follow: each has a title, and an address if it has one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 

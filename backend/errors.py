@@ -5,8 +5,6 @@ depends on). Foreign exceptions are translated where they enter, and nowhere els
 next.
 """
 
-from __future__ import annotations
-
 
 class VoiceError(Exception):
     """The root of the tree. `str(error)` is safe to show: it never holds a secret or a caller's words."""

@@ -9,8 +9,6 @@ entry-point group `responder_thinker.extensions`. An extension may import everyt
 extensions. Nothing outside its folder names it, so the folder can be deleted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field

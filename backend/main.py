@@ -5,8 +5,6 @@ application, and can start several processes. This module is for tools that star
 ASGI server's lifespan. On a signal, callers hear a goodbye before the ASGI server ends the connections.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

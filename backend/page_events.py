@@ -5,8 +5,6 @@ hooks match on the types. The tag of a type is the name under which the page rec
 (`docs/api.md`); `sessions/event_log.py` makes JSON of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

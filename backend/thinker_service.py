@@ -7,8 +7,6 @@ Within a running server the sessions use its model, its tools and its budgets. E
 model that the settings name, and the tools, with the Redis of the settings or of a server on this machine.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager

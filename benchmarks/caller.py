@@ -4,8 +4,6 @@ It is lean, because a hundred of them share a core with the Responder. ICE, DTLS
 `responder_thinker`. Speech was encoded before the call, and received sound is decoded after it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -4,8 +4,6 @@ A plan comes in on standard input as one JSON line. Lines with the phase of the 
 end one line with the whole `CallersReport`. The process ends when standard input closes, since its starter is gone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

@@ -7,8 +7,6 @@ samples, a shrinking one means repeated or inserted samples. Shifts below a mill
 and are not counted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

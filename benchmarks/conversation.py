@@ -6,8 +6,6 @@ every second round the interrupted provider goes on sending for 300 ms. A turn i
 transcript is always a complete question. So the script's next reply is due after each of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

@@ -7,8 +7,6 @@ The benchmark measures the CPU time of each part, the kernel's work in the socke
 busy for whole calls (`benchmarks.calls`) disturbs it little. Of every few packets the best of several rounds counts.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ Definitions, all at the caller's end of the wire:
   one over 40 ms.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence

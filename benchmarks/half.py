@@ -4,8 +4,6 @@ Packets are protected as the callers' are, and sent to the server's sockets from
 sender's address. `read` reads them, like the media clock. `play` serves slots.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable

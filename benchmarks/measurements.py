@@ -3,8 +3,6 @@
 All moments are seconds on the machine's steady clock (`time.monotonic`), which every process on it shares.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 

@@ -5,8 +5,6 @@ same sentences a few times; the table gives the smallest and the median cost of 
 the median as a share of one core in one call. On a busy machine trust the smallest.
 """
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import tempfile

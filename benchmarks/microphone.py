@@ -5,8 +5,6 @@ content. Then it sends only such a pair in every 420 ms until its user speaks ag
 makes further packets without content after the first of each row; they are left out, as libwebrtc does.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

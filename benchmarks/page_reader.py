@@ -4,8 +4,6 @@ A browser reads these events; the benchmark does not measure a hundred browsers.
 taken off the socket as it comes. Events with a figure are stored, and read as JSON after the run.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

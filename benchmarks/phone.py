@@ -4,8 +4,6 @@ They have the interface of `benchmarks.caller.MeasuredCaller`. The webhook is si
 have as TWILIO__AUTH_TOKEN. A media stream is empty while nothing sounds, so silence is counted by the clock.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """The Responder's side of a run, from the offline server's own log (`/debug/connections`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -8,8 +8,6 @@ No machine is quite undisturbed. If the rule broke although the server's core ha
 the limit, the same number is tried once more: a disturbance makes figures worse, never better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ With repeated runs a measured figure shows its median, and a count of faults sho
 hide the one run in three that failed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

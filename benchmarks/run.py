@@ -1,7 +1,5 @@
 """One run: a fresh server, a fresh Responder, N calls; its cost, and the callers' figures."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Mapping

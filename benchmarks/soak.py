@@ -8,8 +8,6 @@ a call, by two files and one thread. Exit status 1 otherwise. A busy machine dis
 the failed rounds and their causes.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

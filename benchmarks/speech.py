@@ -4,8 +4,6 @@ Every utterance begins with its first loud sample and ends with its last, so tha
 one packet each. The utterance is padded in front to whole 20 ms frames, its last frame is voiced to the end.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

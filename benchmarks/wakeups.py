@@ -7,8 +7,6 @@ The table shows the cost of that, and so why `media.clock` reads and plays for m
 each wake-up the best of several rounds.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from statistics import fmean

@@ -5,8 +5,6 @@ of Python shows the core and the build of the interpreter. An interpreter withou
 quarter more.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import time

@@ -1,7 +1,5 @@
 """The chat model of these examples: the one that `.env` or the environment names; see `gemini.env` in this folder."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

@@ -1,7 +1,5 @@
 """Reasoning with a tool, by two models: python examples/run_dual_reasoner_with_func_calling.py [task]"""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

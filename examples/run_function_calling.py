@@ -1,7 +1,5 @@
 """A model that calls tools by tags in its text: python examples/run_function_calling.py [question]"""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

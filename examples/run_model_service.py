@@ -1,7 +1,5 @@
 """A model's basic answer, without tools: python examples/run_model_service.py [question]"""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

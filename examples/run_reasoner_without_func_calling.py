@@ -1,7 +1,5 @@
 """Reasoning without tools: python examples/run_reasoner_without_func_calling.py [mono or dual] [task]"""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

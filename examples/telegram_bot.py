@@ -13,8 +13,6 @@ Then register the webhook once, with the token from BotFather, the bot's address
     curl https://api.telegram.org/bot<token>/setWebhook -d url=https://bot.example.com/telegram -d secret_token=$TELEGRAM_SECRET
 """  # noqa: E501 - a command to copy
 
-from __future__ import annotations
-
 import hmac
 import os
 from typing import Any

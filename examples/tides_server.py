@@ -3,8 +3,6 @@
 The tides are made up.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer

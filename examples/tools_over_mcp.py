@@ -4,8 +4,6 @@ python examples/tools_over_mcp.py                                   # one server
 python examples/tools_over_mcp.py http://localhost:8000/mcp/ TOKEN  # a server of yours
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

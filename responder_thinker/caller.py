@@ -1,7 +1,5 @@
 """A program's end of a call, over WebRTC or WebSocket: it speaks PCM, and records the frames that arrive with times."""
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections import deque

@@ -1,7 +1,5 @@
 """`responder-thinker chat`: typed turns in the terminal, in the same conversations as calls, with streamed answers."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Prints a call's events on a terminal, one line each, as they arrive."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The decision when a program's call is over: its question was answered, and nothing is left to wait for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 AT_WORK = frozenset({"routed", "working"})

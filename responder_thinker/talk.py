@@ -1,7 +1,5 @@
 """`responder-thinker talk`: place a call without a microphone, play a sound file, print and save what comes back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import Console

@@ -6,8 +6,6 @@ async with place_call("http://localhost:8000", on_event=print) as call:
     write_wav(Path("reply.wav"), call.received.pcm())
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress

@@ -1,7 +1,5 @@
 """A program's call over WebRTC: a real peer that sends PCM as Opus, by the media clock, and decodes what it gets."""
 
-from __future__ import annotations
-
 import asyncio
 
 from backend.errors import TransportLost

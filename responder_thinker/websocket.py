@@ -1,7 +1,5 @@
 """A program's call over WebSocket: the same interface as over WebRTC, for networks without UDP."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from collections.abc import Mapping

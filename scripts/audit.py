@@ -3,8 +3,6 @@
 The exit code is 1 if there is one. If no registry answers, as offline, it prints what was not audited and exits with 0.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -7,8 +7,6 @@ without a test, a mark without a row and a file that does not exist are errors.
 `python -m scripts.documents_table` writes the page; `--check` only compares, and fails when it is out of date.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import sys

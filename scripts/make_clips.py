@@ -3,8 +3,6 @@
 `python -m scripts.make_clips`, after the words have changed. The voice is the local Responder's.
 """
 
-from __future__ import annotations
-
 import wave
 from pathlib import Path
 

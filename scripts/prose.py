@@ -4,8 +4,6 @@
 folders that are named, or all. Code, links and what stands in quotation marks are left alone.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -5,8 +5,6 @@
 `python -m scripts.settings_table` writes, `--check` only compares and fails when something is out of date.
 """
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import json

@@ -10,8 +10,6 @@ and their differences to those by telephone with the least square error. It need
 time.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import tempfile

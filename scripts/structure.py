@@ -5,8 +5,6 @@ revision, read with `git archive`. Ways are the lists of files in `docs/architec
 code; a revision without such lists shows the numbers that were counted by hand when the lists were introduced.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import io

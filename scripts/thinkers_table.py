@@ -3,8 +3,6 @@
 `python -m scripts.thinkers_table` writes it; `--check` only compares, and fails when it is out of date.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from pathlib import Path

@@ -7,8 +7,6 @@ Each sentence is cut at every word boundary. Boundaries where a person plausibly
 fit is a logistic regression with an L2 penalty (limited-memory BFGS, half a minute); small weights are dropped.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections import Counter, deque

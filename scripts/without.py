@@ -5,8 +5,6 @@ must answer 200; then it runs the quick tests, or with `--briefly` those that lo
 if all of that succeeds. `--all` tries every extension in turn.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -3,8 +3,6 @@
 A run with several workers ends with a list of the slowest files.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import re

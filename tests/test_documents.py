@@ -1,7 +1,5 @@
 """Links in documents have targets, the index lists all documents, and each keeps its limit of words."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page about the design documents comes from marks in the tests, and claims nothing that is not there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from scripts import documents_table

@@ -1,7 +1,5 @@
 """An extension from a folder in PLUGIN_FOLDERS adds a setting, a route and a tool."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The files that the glossary names exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ When a digest differs: read the new source against the file named in `INSIDE`, m
 in `tests/transports` and `tests/responders`, and only then write the new digest here.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import inspect

@@ -1,7 +1,5 @@
 """No package for serving is under the GPL."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two files in a folder add a Thinker and a tool, which answer a caller."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

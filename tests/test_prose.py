@@ -1,7 +1,5 @@
 """Our prose keeps to the rule file, and the prose checker finds each place that does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Where settings come from, what they refuse, and that every refusal has advice."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

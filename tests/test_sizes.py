@@ -4,8 +4,6 @@ The goals are a core of 53,000 lines, 76,000 lines in all that ships, 6,000 in t
 no class of more than 20 fields.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

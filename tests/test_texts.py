@@ -1,7 +1,5 @@
 """Every language has all texts of the page with the same placeholders, and other modules have no words."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache

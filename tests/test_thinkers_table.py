@@ -1,7 +1,5 @@
 """The table of Thinkers in the documents comes from their manifests."""
 
-from __future__ import annotations
-
 from backend.thinkers.base import Manifest
 from scripts import thinkers_table
 

@@ -1,7 +1,5 @@
 """Each pair of colours on the page has enough contrast by WCAG 2.2 in both schemes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The ways of audio through the server pass the files that docs/architecture.md lists, in a real call over loopback."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from backend.media.clock import MediaClock, MediaSlot

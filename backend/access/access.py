@@ -1,7 +1,5 @@
 """How strangers are admitted: the access modes (ACCESS), decided once when the server starts. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

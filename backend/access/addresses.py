@@ -1,7 +1,5 @@
 """The addresses of callers in the form that limits count, and the networks of trusted proxies."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable
 from urllib.parse import urlsplit

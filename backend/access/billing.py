@@ -6,8 +6,6 @@ runs without a request of its user (a task, a digest, a call placed by another p
     user:{id}:billing   the billing subject as JSON; kept for 400 days for proven users, for two days for others
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator

@@ -5,8 +5,6 @@ budgets.charge(billed, Counter({...}))       # after, without waiting: tokens, s
 budgets.excess(billed, CALL)                 # during: the budget that is used up as far as this process knows
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

@@ -5,8 +5,6 @@ ES256 or EdDSA. `iat` and `exp` bound the life of a token: at most an hour, or a
 PROGRAM_GRANTS. Users belong to the key that names them; another key cannot reach them.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Metering charges what models and calls use to the billing subject, and stops them when a budget is used up."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

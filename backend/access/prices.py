@@ -1,7 +1,5 @@
 """The price table says what the tokens of each model cost, by kind of token."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

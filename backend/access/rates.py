@@ -5,8 +5,6 @@ and its owner starts again with a full one. Several processes share their bucket
 each counts its own.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import OrderedDict

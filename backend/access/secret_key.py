@@ -1,7 +1,5 @@
 """The key that signs cookies and tokens comes from SECRET_KEY, or is created once and stored in DATA_DIR."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import tempfile

@@ -10,8 +10,6 @@ visitor's id, which only a sign-in reaches from then on. Data of the same person
 separate, but is exported and erased with the account's data.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import secrets

@@ -8,8 +8,6 @@ also returns what other processes have charged. While Redis does not answer, the
 and its charges wait for Redis to return.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter, OrderedDict

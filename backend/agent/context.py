@@ -12,8 +12,6 @@ Text from users and services stands in JSON under a heading that calls it data, 
 can neither pose as an instruction of the server nor close its own quotation.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence

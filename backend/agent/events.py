@@ -1,7 +1,5 @@
 """The events of an agent's turn, for callbacks and pages alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum

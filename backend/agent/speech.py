@@ -4,8 +4,6 @@ A voice would read `**72°F**` as "star star seventy-two degree F". Every rule b
 person would say. The order matters, since links hold punctuation that later rules would change.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterable

@@ -6,8 +6,6 @@ fails, is late, or names no known tool, all are offered: the turn costs more, an
 even where the operator wants no choice.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """This module opens the budgets of a process, and charges work to the users that it is done for."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress

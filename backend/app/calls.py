@@ -1,7 +1,5 @@
 """This module opens the calls of a process: their services, their registry, and the way to other processes."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The command `responder-thinker`."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

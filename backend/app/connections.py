@@ -9,8 +9,6 @@ never blocks the event loop for long. `tests/test_library_pins.py` pins the meth
 overrides or relies on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import resource

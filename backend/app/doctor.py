@@ -4,8 +4,6 @@ Every check does the real thing: it opens a session with the provider, writes a 
 changes anything or takes longer than `CHECK_WITHIN_S`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.metadata
 import platform

@@ -1,7 +1,5 @@
 """This module opens the providers of the Responder, and decides which API the Thinkers use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """This module finds the extensions and one-file plugins of this server, with the settings that they declare."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

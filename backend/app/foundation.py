@@ -1,7 +1,5 @@
 """This module opens the subsystems that servers and worker processes share, and the metrics of a server."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,7 +1,5 @@
 """This module opens typed turns and the HTTP routes over every subsystem, and lists all stores of user data."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -11,8 +11,6 @@
 Each subsystem is a module of this room. It gets the subsystems before it, and ends before they do.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 from collections.abc import AsyncIterator, Iterable

@@ -1,7 +1,5 @@
 """The provider where none is set: the server starts, and refuses each call with what is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 

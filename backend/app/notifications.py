@@ -1,7 +1,5 @@
 """This module opens the notices and reminders of a process, for tools, calls, tasks and routes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager

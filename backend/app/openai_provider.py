@@ -1,7 +1,5 @@
 """OpenAI, or another server of the Realtime API at OPENAI_BASE_URL."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 
 from backend.responders.failover import ResponderInfo

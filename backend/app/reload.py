@@ -1,7 +1,5 @@
 """This module reloads plugins when their files are saved: RELOAD=true, for development."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """This module serves the app over HTTP with uvicorn, and ends calls first, then connections, then the rest."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

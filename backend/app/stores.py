@@ -1,7 +1,5 @@
 """This module opens the stores of a process: Redis, and everything in it that several subsystems use."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -3,8 +3,6 @@
 It has what a Thinker needs (models, tools, memory) but no calls. Any number may run, on any machine.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from collections.abc import AsyncIterator

@@ -4,8 +4,6 @@ The parent takes no calls. It holds what can exist only once (the embedded Redis
 the servers, and restarts one that dies: its calls are lost, those of the others go on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Writes one call into the ledger, without waiting: words said and heard, tool calls, Thinkers' answers, notices."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

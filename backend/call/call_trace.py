@@ -5,8 +5,6 @@ when the next turn has begun and no Thinker works for it: until then an answer m
 its own spans under the span that `thinker` opens.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 

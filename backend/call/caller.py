@@ -1,7 +1,5 @@
 """One call's caller: the choices of the caller and of their program, from which limits, briefing and rights follow."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backend.call.dependencies import CallDependencies

@@ -1,7 +1,5 @@
 """The tool calls that the caller's program carries out itself; a call without an answer fails after a time limit."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

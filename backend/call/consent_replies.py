@@ -1,7 +1,5 @@
 """Passes what a caller says to the consent questions of tools, in order and without delaying the call."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

@@ -4,8 +4,6 @@ The task consists of the caller's last words and of what the model has announced
 its pronouns. One turn of the agent does the task, with the Thinkers as in a typed turn.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """The services and settings that a server's calls share."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

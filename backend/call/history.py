@@ -4,8 +4,6 @@ Each message is written to memory in the background; the newest ones are kept he
 continue an earlier conversation, by voice or by text: then the kept messages begin with the end of that one.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The inbox keeps typed text and a program's decisions for a Responder that is still being connected."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence

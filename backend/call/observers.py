@@ -3,8 +3,6 @@
 The call waits for none of them. The engine keeps what acts on the call, and what passes 50 times a second.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Responses outside of the conversation: the caller's program asks for them and gets them; they are never spoken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from backend.responders.base import Responder

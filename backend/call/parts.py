@@ -1,7 +1,5 @@
 """The parts of one voice call, each complete before the engine is built."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from functools import partial

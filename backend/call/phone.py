@@ -4,8 +4,6 @@ Hanging up and transferring wait until the present reply has been heard; a calle
 instead. A refusal of the line goes to the Responder as the tool call's result, which it says in its own words.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@ A turn is over when the caller takes the next one, when it has been quiet for a 
 the call ends. A post-step that changes the answer is too late for the caller: only later steps see the change.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field

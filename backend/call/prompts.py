@@ -1,7 +1,5 @@
 """The Responder's briefing, and the recordings that are played when the Responder cannot speak."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

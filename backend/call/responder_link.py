@@ -1,7 +1,5 @@
 """The call's link to its Responder, over one connection after another; each new connection gets the history."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Two other runners with the same protocol, `ToolCallRunner`, carry out the remain
 (`phone.py`) and the caller's program (`client_calls.py`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ It dispatches what a frame means for the turn as an event: speech begins, pauses
 is off-axis. Nothing in here waits, since every 20 ms of every call pass through it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

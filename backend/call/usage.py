@@ -1,7 +1,5 @@
 """Counts the tokens of one call's replies, for the budgets, the metrics and the page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 

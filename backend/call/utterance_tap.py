@@ -4,8 +4,6 @@ It keeps frames by reference, and no more than a short utterance has. A reading 
 audio path does not wait for it, and the turn machine ignores an answer that comes too late.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass

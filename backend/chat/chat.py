@@ -5,8 +5,6 @@ begin ──▶ the same message id: join its turn, or return the stored reply
       ──▶ a task that answers (`turn_runner`), within its deadline
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from contextlib import nullcontext

@@ -5,8 +5,6 @@ conversation as the client knows it, with its tool calls and their results. Call
 rounds that the client has carried out since.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

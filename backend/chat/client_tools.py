@@ -1,7 +1,5 @@
 """Client tools are functions that the client of a typed turn carries out itself. The model sees them as tools."""
 
-from __future__ import annotations
-
 import json
 
 from backend.runtime.json_objects import Json

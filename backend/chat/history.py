@@ -1,7 +1,5 @@
 """The history of a typed turn is the conversation in memory, or the messages that the client sends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from backend.storage.ledger.entries import of_message

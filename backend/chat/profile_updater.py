@@ -3,8 +3,6 @@
 The rules are the same as in a call (`users/profile_learner.py`), so a call knows what its user typed before.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ reader of a stream leaves, the turn is cancelled. A client that waits for the wh
 leaving cancels nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence

@@ -8,8 +8,6 @@ A process renews its claim every few seconds; the claim of a dead process expire
 answer a message twice is better than not at all.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

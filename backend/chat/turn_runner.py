@@ -3,8 +3,6 @@
 profile ─▶ mode ─▶ pre-steps ─▶ the agent's turn ─▶ post-steps ─▶ reply
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -18,8 +18,6 @@ A digest is due:
     (*) but at least min_interval_s after the previous digest. Everything else that waits by then is included.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -5,8 +5,6 @@ action that it calls is checked, noted, and carried out later. A wrong action (b
 user's task) returns to the model as a failed result that says why, and is recorded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """The coordinator's service takes users' words, and shows, exports and erases what the coordinator keeps."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -21,8 +21,6 @@ Undecodable data is counted and logged: entries are deleted, history entries are
 that its entries, which are still in the channel, are decided on again.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, TypedDict

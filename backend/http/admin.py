@@ -4,8 +4,6 @@ It shows no words of callers, and users only as a few characters of a hash: enou
 user.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 

@@ -10,8 +10,6 @@ One table says which grant a path needs; extensions add their paths. The longest
 only the last entry matches is a file of the page.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Mapping
 from dataclasses import replace

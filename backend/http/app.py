@@ -1,7 +1,5 @@
 """The FastAPI application: thin routes, and the middleware around them in the order in which a request meets it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Routes read the body themselves after the cheaper refusals (origin, rate). FastA
 a parameter before them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from typing import Annotated, TypeVar

@@ -4,8 +4,6 @@ Both are hashed with the server's secret, so that neither stored data nor a log 
 user in every call as long as the secret stays the same. A caller who withholds the number is a new user each time.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 from base64 import urlsafe_b64encode

@@ -5,8 +5,6 @@
 size, parse, a permit, and only then the WebRTC work. A failure after that releases the permit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

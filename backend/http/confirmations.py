@@ -4,8 +4,6 @@ The cookie identifies the caller; another user's question gives the same answer 
 agreement the model makes the same tool call again, as after a spoken yes: the client has to say so in the conversation.
 """
 
-from __future__ import annotations
-
 from fastapi import APIRouter, Request
 from msgspec import structs
 from pydantic import BaseModel, StrictBool

@@ -3,8 +3,6 @@
 Requests that cost something need room in the billing subject's budgets, and hold permits while they run.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager

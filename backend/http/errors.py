@@ -5,8 +5,6 @@ written to the security log, whichever middleware or route refused it: the handl
 request's state, and a refusal without a reason is known by its status.
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Iterable, Mapping

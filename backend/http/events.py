@@ -1,7 +1,5 @@
 """`GET /api/events/{session_id}` streams a session's events after `Last-Event-ID`; `/levels` streams scores."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

@@ -3,8 +3,6 @@
 The page runs only its own files, talks only to its own server, and cannot be framed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 

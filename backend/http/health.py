@@ -1,7 +1,5 @@
 """`/healthz` says that the process answers, `/readyz` that it can take a call; `/metrics` is for Prometheus."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 

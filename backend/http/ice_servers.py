@@ -1,7 +1,5 @@
 """`POST /api/rtc/ice-servers` gives a caller the servers of the next call: STUN, and TURN with credentials."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from aiortc import RTCIceServer

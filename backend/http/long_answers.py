@@ -3,8 +3,6 @@
 FastAPI would first convert such a response to plain data on the loop: half a second for a task's archive.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping
 

@@ -4,8 +4,6 @@ Only the cookie identifies the caller: a session's token opens that session, and
 origins were refused before (`origins`). A visitor without a cookie is a stranger.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress

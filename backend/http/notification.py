@@ -4,8 +4,6 @@ A cookie can see and set only its own user's reminders. A bearer token needs the
 user, or, with the grant `on_behalf`, for the user that the request names.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request

@@ -5,8 +5,6 @@ or elsewhere in the header `X-On-Behalf-Of: platform:user`. These users are sepa
 tokens: their id is made from both names, and no visitor, sign-in or key can have it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 

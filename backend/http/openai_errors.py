@@ -1,7 +1,5 @@
 """Errors in the shape of the OpenAI API: `{"error": {"message", "type", "param", "code"}}`, for its clients."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from backend.errors import BadField, CallerError, CeilingReached, OverBudget, PeerError, VoiceError

@@ -6,8 +6,6 @@ them under `components`. Every refusal has a shape of `errors`, not FastAPI's. T
 from elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

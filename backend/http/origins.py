@@ -15,8 +15,6 @@ it is allowed wherever tokens of keys are accepted; it opens nothing by itself. 
 (`OwnCredential`) is accepted from pages of every origin, or of the one that it names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """The page's files, with the routes that describe the server to it: `GET /api/config` and `GET /api/tools`."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from pathlib import Path

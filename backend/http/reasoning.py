@@ -1,7 +1,5 @@
 """`POST /api/reasoning` works on a task with one model that checks itself, or with a planner and an executor."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections import deque

@@ -1,7 +1,5 @@
 """The subsystems that routes use, in groups, and the deletion of a conversation in all of them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager

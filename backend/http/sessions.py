@@ -1,7 +1,5 @@
 """`/api/sessions` opens sessions, shows them, types into them, controls their Thinkers, and deletes them."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter, BackgroundTasks, Request, Response
 
 from backend.access.addresses import address_key

@@ -5,8 +5,6 @@ timer for each reader makes its heartbeat. FastAPI's and sse-starlette's respons
 and keep tasks of their own; `docs/architecture.md` says what that costs.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 

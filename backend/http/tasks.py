@@ -3,8 +3,6 @@
 The cookie identifies the caller; another user's task gives the same answer as one that does not exist.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Annotated
 

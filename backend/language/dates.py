@@ -10,8 +10,6 @@ Ambiguous phrases are read like this:
 - a time that the clocks jump over is moved ahead by the jump; of a time that comes twice, the first counts.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo

@@ -4,8 +4,6 @@ A moment is a `date` (all day), an aware `datetime`, or a naive one: a *floating
 wherever I am", which is all that is known without the user's time zone.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, time, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 

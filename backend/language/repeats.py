@@ -1,7 +1,5 @@
 """Repetition rules: RRULEs of RFC 5545, checked before use. Pure."""
 
-from __future__ import annotations
-
 import re
 from calendar import monthrange
 from datetime import UTC, date, datetime, time, timedelta

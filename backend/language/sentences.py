@@ -1,7 +1,5 @@
 """Splitting text into sentences, and shortening it to whole ones. Pure."""
 
-from __future__ import annotations
-
 import re
 
 _BETWEEN = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*(?=\S)|\n+")

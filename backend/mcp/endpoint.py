@@ -8,8 +8,6 @@ operator's tools there.
 Cookies grant nothing here, so a page that was tricked into calling has no access.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass, replace

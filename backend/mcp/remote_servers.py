@@ -8,8 +8,6 @@ Each server has one supervised task, which owns the connection and, for a server
 waits for it: a turn sees the tools that are available.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

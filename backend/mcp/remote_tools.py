@@ -5,8 +5,6 @@ schemas are left out. By the specification, a tool may destroy something unless 
 only adds; such a tool needs the user's consent. Results count as text of others.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -9,8 +9,6 @@ on their own page, or with `POST /api/confirmations/{id}`, and make the same cal
 word about the user's wishes is no consent, since the client may have read it in a web page.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets

@@ -1,7 +1,5 @@
 """The seam at which an extension removes the echo of the assistant's voice from a caller's microphone."""
 
-from __future__ import annotations
-
 from backend.media.frame import Frame
 
 

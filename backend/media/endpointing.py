@@ -5,8 +5,6 @@ is connected, local endpointing stands in. The detector's score of each frame ca
 has a ring of its own; a watcher that reads too seldom loses the oldest scores, and never delays the call.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ own, so that passing one on costs nothing and the type checker distinguishes it 
 24 kHz, and libopus encodes and decodes it directly.
 """
 
-from __future__ import annotations
-
 from typing import NewType
 
 SAMPLE_RATE = 24_000

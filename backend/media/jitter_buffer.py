@@ -21,8 +21,6 @@ Sequence numbers are 16 bits and timestamps 32 bits of the codec's clock, which 
 and G.722; both wrap (RFC 3550, 3551, 7587).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ Every second frame at the beginning of an utterance and every sixth after that i
 costs more than all other work on a voice that passes the detector without a score.
 """
 
-from __future__ import annotations
-
 from math import log10, sqrt
 from typing import Final
 

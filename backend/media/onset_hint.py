@@ -9,8 +9,6 @@ a wrong hint is followed by a rest, so that no noise turns a reply down again an
 Pure: scores in, a decision out; the frames, 20 ms each, are its only clock.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 HINT_SCORE: Final = 0.2

@@ -14,8 +14,6 @@ take 15–150 µs, and another thread could keep a released GIL for 5 ms.
 Reference: RFC 6716, and the reference manual of libopus (opus_encoder, opus_decoder, opus_ctl).
 """
 
-from __future__ import annotations
-
 import ctypes
 import ctypes.util
 import importlib.util

@@ -1,7 +1,5 @@
 """The check of a caller's picture, which is passed to the model as a data URL and not kept."""
 
-from __future__ import annotations
-
 import binascii
 
 from backend.errors import BadRequest, TooLarge

@@ -17,8 +17,6 @@ losing a sample. It must be able to discard the queue, to know to the sample how
 Pulling touches only the pieces at the front: constant work a tick, however much is queued.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple

@@ -34,8 +34,6 @@ An utterance without any fall for `LONGEST_FRAMES` is the room: it ends, and the
 A voice may also be off-axis, whatever its level: see `off_axis`.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import deque
 from math import log10

@@ -3,8 +3,6 @@
 The official package needs a schema compiled into code, and has no types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 Value = int | memoryview

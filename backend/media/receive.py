@@ -16,8 +16,6 @@ length (2.5 to 120 ms); the output is always whole frames, and less than a frame
 `SILENCE`, so that a follower of the room's level can distinguish it from a recording.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import Protocol

@@ -12,8 +12,6 @@ total length is the input's times L/M, rounded up. A `steady` resampler delays t
 it begins with silence, and every push of whole 20 ms returns whole 20 ms, so that no frame waits for the next packet.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from math import gcd
 

@@ -20,8 +20,6 @@ Silence beyond the pre-roll and the post-roll is never forwarded, and no frame i
               |                                             | The last of the hangover: SpeechStopped  → SILENCE
 """
 
-from __future__ import annotations
-
 from collections import deque
 from enum import Enum
 from itertools import islice

@@ -11,8 +11,6 @@ an encoder and decoder forget the past in silence, so that a pause leaves no tra
 word's first frame would have noise at -7 dB.
 """
 
-from __future__ import annotations
-
 from backend.media.opus import PLAIN_SILENCE_PACKET, OpusEncoder
 from backend.media.playout import Playout
 

@@ -1,7 +1,5 @@
 """Sound files: reads any format that FFmpeg knows (WAV, MP3, Opus, FLAC, M4A), and writes WAV."""
 
-from __future__ import annotations
-
 import wave
 from pathlib import Path
 

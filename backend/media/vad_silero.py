@@ -22,8 +22,6 @@ At 16 kHz the scores are within 1e-5 of onnxruntime's; at 24 kHz resampling adds
 Loaded weights and one workspace serve every call; a call keeps 1 KB.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

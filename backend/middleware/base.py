@@ -11,8 +11,6 @@ turn. It returns an `Amended` answer, an `Aside`, or None if it ran for its effe
 Parameters are injected by type, as in tools: `Asked` or `WholeTurn`, `StepOptions`, and services.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -11,8 +11,6 @@ Before the turn, its result stands in the conversation as that of a tool call; a
 steps are better written as `@step`, which says by types what it reads and returns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar

@@ -14,8 +14,6 @@ The order of all steps is fixed at the start: a cycle, a repeated name, or an un
 that a turn leaves out (another stage, another mode, not named) only leave gaps in that order.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

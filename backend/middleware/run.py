@@ -4,8 +4,6 @@ A step that fails or is slow costs only its own output: steps that depend on it 
 exception is logged by type and place alone, since the text may hold a user's words.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

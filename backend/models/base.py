@@ -3,8 +3,6 @@
 `chat_completions` implements it for OpenAI-compatible servers; `backend.testing.model` is scripted, for tests.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing

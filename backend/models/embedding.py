@@ -3,8 +3,6 @@
 Without any model, requests fail with a hint that names the settings.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Protocol, cast

@@ -1,7 +1,5 @@
 """The options of requests to a text model, under the names that the server behind it knows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import urlsplit

@@ -4,8 +4,6 @@ The agent loop sees no difference: the same messages and tools go in, and the sa
 calls and results are tagged text; `tags` documents the grammar.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from contextlib import aclosing

@@ -11,8 +11,6 @@ Calls that follow each other with only white space between them are all made. A 
 of `MALFORMED`, never words. The result does not depend on how the text is cut into pieces.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Iterator

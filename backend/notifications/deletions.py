@@ -8,8 +8,6 @@ inform the receiver. A process claims a deletion by putting off its next try, so
 one dies. Receivers may get a deletion twice, with the same delivery id.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import secrets

@@ -9,8 +9,6 @@ An attempt begins with a change of the record that sets the time of the next att
 change, and if it dies, the next attempt still follows.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

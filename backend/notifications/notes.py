@@ -8,8 +8,6 @@ A note is stored with its user's reminders (`repository`), and is delivered like
 note, since a model may repeat a call. Methods may raise `MemoryUnavailable`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress

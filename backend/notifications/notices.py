@@ -9,8 +9,6 @@ limit the oldest is dropped and logged. Undecodable notices are skipped and coun
 knows are ignored, so a new field needs a default. Every method may raise `MemoryUnavailable`.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterable

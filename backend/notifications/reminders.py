@@ -8,8 +8,6 @@ A reminder counts as delivered when its notice was (see `notifications.notices`)
 page, or accepted by the webhook, whichever came first.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Literal, NotRequired, TypedDict
 from zoneinfo import ZoneInfo

@@ -8,8 +8,6 @@ code (`reminders`), and write unless another write was faster. Fields that only 
 new field needs a default. Every method may raise `MemoryUnavailable`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

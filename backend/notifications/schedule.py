@@ -5,8 +5,6 @@ computed in wall-clock times, and only the result becomes an instant: a time tha
 jump, and of a time that occurs twice the first counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterator

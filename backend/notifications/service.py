@@ -1,7 +1,5 @@
 """The reminder service is what users, routes and tools use of reminders."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

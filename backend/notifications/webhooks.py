@@ -6,8 +6,6 @@ client looks up a host's address once, checks it, and connects to that address, 
 between the check and the request.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

@@ -5,8 +5,6 @@ names from models and providers count as `other`, so that neither can grow the t
 caller's words.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter as Tally
 from collections import deque

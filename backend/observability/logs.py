@@ -7,8 +7,6 @@ Tasks that begin inside the block keep the ids. Work that another process contin
 the ids stand in square brackets after the message. No line holds what a user says, unless `LOG_WORDS` allows it.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -3,8 +3,6 @@
 A request keeps the `X-Request-ID` of a proxy, or gets a new one, which stands in the response and in log lines.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

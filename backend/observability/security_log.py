@@ -7,8 +7,6 @@ hundred of one kind. A later line counts the rest, so that a flood neither fills
 `/metrics` counts all of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """The metrics of tools and text models: their durations, usage and failures."""
 
-from __future__ import annotations
-
 import logging
 
 from prometheus_client import CollectorRegistry, Counter, Histogram

@@ -1,7 +1,5 @@
 """The events a client may send, and the fields of each."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The default conversation: items in order, found by id."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

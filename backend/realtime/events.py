@@ -1,7 +1,5 @@
 """Server events about the caller's audio and about items, which both ends send alike."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 A `Fault` is answered with an `error` event, and the session goes on.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 EXPIRED = "session_expired"

@@ -1,7 +1,5 @@
 """Readers of a client's fields. Each raises `Fault`."""
 
-from __future__ import annotations
-
 import binascii
 import re
 from typing import Annotated, Any, TypeVar

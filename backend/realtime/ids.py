@@ -1,7 +1,5 @@
 """The ids of items, responses, events and so on: `item_…`, `resp_…`, `event_…`."""
 
-from __future__ import annotations
-
 import secrets
 
 

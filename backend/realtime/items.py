@@ -1,7 +1,5 @@
 """Conversation items: how a client's items are read, how items are shown, and how much of each was really heard."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal

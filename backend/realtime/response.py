@@ -6,8 +6,6 @@
 A response outside of the conversation has no conversation's events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ switches turn detection off. Fields without effect here, such as `truncation`, a
 unknown ones are ignored: newer clients may send them.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """The types of reasoning: the request, its progress, the result, and the run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal

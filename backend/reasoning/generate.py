@@ -3,8 +3,6 @@
 They are for code that drives such a model itself. The agent's loop uses `models.tagged` instead.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing

@@ -11,8 +11,6 @@ answer. The Thinker sees the results of tools, so it need not trust the Actor. T
 thoughts.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

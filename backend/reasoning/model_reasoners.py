@@ -6,8 +6,6 @@ text = await DualModelReasoner(reasoner).infer("Three tickets cost twelve dollar
 are here, too; the import of one that stands for something else says what to use.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import ClassVar, NoReturn
 

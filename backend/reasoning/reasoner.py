@@ -4,8 +4,6 @@ reasoner = Reasoner(agent, planner="…", executor="…")
 reasoned = await reasoner.infer("A train leaves at nine …", strategy="dual")
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable

@@ -3,8 +3,6 @@
 `realtime` is the real one (OpenAI's Realtime API or anything that speaks it); `testing.responder` is for tests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol

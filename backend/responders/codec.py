@@ -5,8 +5,6 @@ message). Parsing goes through one `msgspec` structure instead of the SDK's type
 in for every tenth of a second of speech, and this costs a tenth of what they do.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import count

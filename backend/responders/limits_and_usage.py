@@ -1,7 +1,5 @@
 """Tokens and rate limits as a Realtime server reports them, read into our types. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from backend.runtime.json_objects import Json

@@ -1,7 +1,5 @@
 """The Realtime models of OpenAI, and what servers that speak their protocol can do."""
 
-from __future__ import annotations
-
 import re
 
 from backend.responders.base import Capabilities

@@ -1,7 +1,5 @@
 """An opened provider of the Responder, and the facts that the server needs about it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ of ours in its metadata. That reply is kept until we want it. The provider has a
 ignores, unheard, and ends a reply immediately when the caller talks over it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from backend.responders.base import Capabilities

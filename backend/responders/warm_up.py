@@ -1,7 +1,5 @@
 """Follows what the local Responder is still loading, for the page, the terminal and `/readyz`."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -9,8 +9,6 @@ session of its own, so Ctrl-C in the terminal reaches only the parent, which end
 itself is started again after a pause, which grows while children end young; some exit statuses are final.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

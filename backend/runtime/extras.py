@@ -1,7 +1,5 @@
 """The error for a setting that needs an extra of this package which is not installed."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from backend.errors import MissingLibrary

@@ -4,8 +4,6 @@
 doubled, so that a bad record that is read every second does not fill the log. Logs hold no words of users.
 """
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections import Counter

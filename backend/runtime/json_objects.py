@@ -4,8 +4,6 @@ Inside the server data has types of its own: only files in which JSON comes in o
 `scripts/structure.py` counts those files.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

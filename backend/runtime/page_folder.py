@@ -1,7 +1,5 @@
 """Finds the page: beside `backend/` in a checkout, within `responder_thinker` in an installed package."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 

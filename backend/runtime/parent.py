@@ -1,7 +1,5 @@
 """Detects that the parent is gone: its end of our standard input closes, even if it was killed with SIGKILL."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

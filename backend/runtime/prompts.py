@@ -1,7 +1,5 @@
 """The prompts of the coordinator and the reasoners: files such as `backend/coordinator/prompts/system.md`."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -5,8 +5,6 @@ returns is over, and so is one that is cancelled. `failing_loops` names the loop
 `/readyz` shows them, and `/metrics` counts the restarts of each.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

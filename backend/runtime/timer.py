@@ -4,8 +4,6 @@ The event loop's timer is replaced only if the new moment is earlier than the pr
 owner sets the alarm again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 are shown as given, and change nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@ Routes use a `SessionHandle` and need not know where the session is. A single pr
 processes have the locator of an extension, which asks the others for their sessions.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ things are watched: how late the event loop wakes up from a short sleep, and how
 Both are judged over some seconds, so that one hiccup refuses no call.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

@@ -3,8 +3,6 @@
 An extension makes one for each call; without it, nothing is recorded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The sessions of this process: their owners, their limit, and the task of each call."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

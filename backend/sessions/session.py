@@ -1,7 +1,5 @@
 """One session in its own process: its owner, events, transcript, and the live call while there is one."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Sidebands: programs that follow a client's call beside the client, and may act on it as the client does."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Protocol, runtime_checkable
 

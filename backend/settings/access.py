@@ -1,7 +1,5 @@
 """Settings of admission: who may use the server, and the keys that sign tokens."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Literal, Self

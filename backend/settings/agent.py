@@ -1,7 +1,5 @@
 """Settings of Thinkers and tools, of the steps around a turn (`PIPELINE__…`), the router, and the reasoners."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Settings of budgets (`BUDGETS__…`): what callers may use up in a day (UTC) and in parallel; 0: no limit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Settings of limits: how much the server does at the same time, and how often a caller may ask."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from backend.settings.plugin import PluginSettings

@@ -1,7 +1,5 @@
 """Settings of storage: Redis, the ledger's database, and how long they keep data."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Self

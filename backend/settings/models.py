@@ -1,7 +1,5 @@
 """Settings of the text models, of the prompts they get, and of embeddings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import Field

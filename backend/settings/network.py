@@ -1,7 +1,5 @@
 """The types of settings that name ports, addresses, hosts and origins; lists are comma-separated."""
 
-from __future__ import annotations
-
 import re
 from ipaddress import ip_network
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Settings of reminders and how they reach their users (`NOTIFICATIONS__…`)."""
 
-from __future__ import annotations
-
 from pydantic import Field, SecretStr
 
 from backend.settings.plugin import PluginSettings

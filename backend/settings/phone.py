@@ -1,7 +1,5 @@
 """Settings of calls by telephone, over any extension that brings a telephone line."""
 
-from __future__ import annotations
-
 import re
 
 from pydantic import Field, field_validator

@@ -6,8 +6,6 @@
 A tool or a step has them injected by their type; a Thinker asks `plugin_settings(MoonSettings)`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Settings of the Responder's provider: who converses, and the session at the provider (`REALTIME_…`)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, StringConstraints, model_validator

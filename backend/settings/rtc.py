@@ -1,7 +1,5 @@
 """Settings of WebRTC: the server's own ports, and the STUN and TURN servers."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Settings of the server's own address and connections, and of its processes."""
 
-from __future__ import annotations
-
 from pydantic import Field, SecretStr
 
 from backend.settings.network import HostNames, Networks

@@ -1,7 +1,5 @@
 """Settings of the web services that the tools ask."""
 
-from __future__ import annotations
-
 from pydantic import Field, SecretStr
 
 from backend.settings.plugin import PluginSettings

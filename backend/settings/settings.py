@@ -4,8 +4,6 @@ A limit set to 0 is off. `.env.example`, `docs/settings.md` and what Docker Comp
 are generated from the groups (`python -m scripts.settings_table`); the comment before a group is its heading there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Settings of background tasks (`BACKGROUND__…`) and of the coordinator (`COORDINATOR__…`)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

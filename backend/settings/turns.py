@@ -1,7 +1,5 @@
 """Settings of turn-taking: pauses, interruptions, silence, and how long a Thinker may take."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator

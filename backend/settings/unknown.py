@@ -3,8 +3,6 @@
 The report names the nearest setting for a misspelled name, as for `SESION_CAP`, and the successor of a former name.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Settings of local voice activity detection (`VAD__…`)."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from backend.settings.plugin import PluginSettings

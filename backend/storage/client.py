@@ -5,8 +5,6 @@ commands, `transact` to read, decide and write, a `Lease` for work that one proc
 circuit breaker, so that a slow command of one store does not block the others.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import time

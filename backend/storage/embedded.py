@@ -1,7 +1,5 @@
 """This module opens the best memory available: the operator's Redis, an embedded server, or a Redis in this process."""
 
-from __future__ import annotations
-
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace

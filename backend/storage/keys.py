@@ -4,8 +4,6 @@ Everything that belongs to a user is stored under `user:{id}:` or listed in `use
 second it expires), so that deleting a user needs no walk through the whole database.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 A database is ours if it carries the key `MARKER`; an empty one becomes ours by it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -5,8 +5,6 @@ may raise `MemoryUnavailable`, after a second at most, and callers go on without
 audio path (see `outbox`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import secrets

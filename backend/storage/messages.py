@@ -1,7 +1,5 @@
 """The messages of a conversation, in their stored form."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field

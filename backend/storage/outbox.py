@@ -4,8 +4,6 @@ A job that memory refuses is tried `CHANCES` times, so that it does not delay th
 may be repeated (a topic may be counted twice).
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 

@@ -6,8 +6,6 @@ ignores it. Messages may be lost while Redis is away, and nothing durable depend
 observers get None, which asks them to look for themselves.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

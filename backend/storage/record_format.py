@@ -5,8 +5,6 @@ at the same time. Only a change that older servers would misunderstand raises `F
 them (`runtime.faults`) and leave them in place.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -5,8 +5,6 @@ when both are gone. Another server that wants the folder gets `FolderInUse`. The
 socket, the lock and redis.log.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import logging

@@ -5,8 +5,6 @@ queue is full, the oldest is dropped. A write may be carried out twice if the an
 repeating it must be harmless. An outage is logged once when it begins and once when it ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

@@ -1,7 +1,5 @@
 """The handoff moves work to the background: on request, at the deadline, or when the caller hangs up."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The metrics of background tasks cover all processes: every server counts every change."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter

@@ -8,8 +8,6 @@ An entry is one attempt: the model, time, duration, tokens, request and answer. 
 so the work never waits. Keys, tokens, passwords, addresses and phone numbers are redacted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

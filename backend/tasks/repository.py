@@ -16,8 +16,6 @@ The queue holds every open task. A waiting task may be taken once its retry is d
 worker has expired, which the worker renews. Owners take turns, even if one of them has created many tasks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -3,8 +3,6 @@
 Conversations use `TaskQueries`: the tool `background_tasks`, and a few words for the Responder's prompt.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

@@ -10,8 +10,6 @@ Any number of workers may run, in any process on any machine that reaches the sa
 leases of its tasks expire, and other workers take them; a worker that ends in order hands them back immediately.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """Calls that a test or a benchmark places to a running server, with the audio and the page events that they got."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext

@@ -1,7 +1,5 @@
 """Finds modules of installed extensions that serve tests, by their name."""
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module

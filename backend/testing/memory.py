@@ -1,7 +1,5 @@
 """Memory in this process, for tests: without a server, with an outage to switch on, and time that tests advance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A scripted text model: each call to `stream` plays the next scene of its script."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The scripted peer as a process: it follows a script, reports what it received, and can be killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import select

@@ -1,7 +1,5 @@
 """Runs one Thinker, tool or step as the server would, without a key, a network or a Redis."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """A Responder that a test controls, and that keeps everything that it was sent."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 

@@ -1,7 +1,5 @@
 """Speech for tests and benchmarks, said by flite, as 24 kHz mono PCM16."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from functools import cache

@@ -1,7 +1,5 @@
 """A transport for tests without a network: the test feeds microphone frames, and lets time pass."""
 
-from __future__ import annotations
-
 from backend.errors import VoiceError
 from backend.media.frame import SILENCE, Frame
 from backend.transports.base import BufferedTransport

@@ -1,7 +1,5 @@
 """Waiting for another process or a socket: the one place where tests look at the clock."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable

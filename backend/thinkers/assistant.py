@@ -1,7 +1,5 @@
 """The assistant Thinker keeps the user's reminders and notes."""
 
-from __future__ import annotations
-
 from backend.thinkers.base import Manifest
 
 MANIFEST = Manifest(

@@ -5,8 +5,6 @@ enough, `async def think(run: ThinkerRun) -> Answer`. The registry finds it; the
 the page's labels are derived from the manifest.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

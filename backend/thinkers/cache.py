@@ -6,8 +6,6 @@ that the Thinker saw, or that a tool read from the profile, such as the home of 
 answer is kept in its user's own scope and never served to another; an unknown caller gets no such entry.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -5,8 +5,6 @@ last four turns and the summary of earlier conversations, which explain words li
 cached.
 """
 
-from __future__ import annotations
-
 from backend.thinkers.base import Manifest
 
 MANIFEST = Manifest(

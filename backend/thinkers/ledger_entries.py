@@ -1,7 +1,5 @@
 """A Thinker's call becomes ledger entries: its answer, and its tool calls."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The memory Thinker serves the user's memories, standing instructions, and the assistant's personality and mode."""
 
-from __future__ import annotations
-
 from backend.thinkers.base import Manifest
 
 MANIFEST = Manifest(

@@ -4,8 +4,6 @@ The advanced model words them, since a headline is short and easily misread. The
 is 'today'. The same headlines serve all users on that date for five minutes, so the Thinker sees no conversation.
 """
 
-from __future__ import annotations
-
 from backend.thinkers.base import Manifest
 
 MANIFEST = Manifest(

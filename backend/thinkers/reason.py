@@ -1,7 +1,5 @@
 """The reason Thinker works on hard questions: puzzles, word problems, plans. Only the outcome leaves it."""
 
-from __future__ import annotations
-
 from backend.errors import NoAnswer
 from backend.reasoning.base import ReasoningRequest, Stage
 from backend.thinkers.base import Answer, Manifest

@@ -4,8 +4,6 @@ The model plans and writes. The server searches, so that every step shows as pro
 and a question is looked up even if the model cannot plan.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -3,8 +3,6 @@
 Voice and text thus share one implementation of each domain, with its prompt, tools, cache and deadline.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import replace

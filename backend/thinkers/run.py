@@ -4,8 +4,6 @@ The usual way is one turn of the agent with the manifest's prompt and tools. A T
 `async def think(run: ThinkerRun) -> Answer` and uses the same parts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

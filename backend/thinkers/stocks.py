@@ -5,8 +5,6 @@ user watches or has asked about, which the tool knows. The Thinker sees neither 
 can share answers. A quote is cached for at most a minute, since it becomes stale sooner than anything else.
 """
 
-from __future__ import annotations
-
 from backend.thinkers.base import Manifest
 
 MANIFEST = Manifest(

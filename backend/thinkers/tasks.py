@@ -4,8 +4,6 @@ It never begins such work: Thinkers that may take minutes do, on request or at t
 `thinkers/dispatcher.py`). Nothing is cached, since a task's state changes while the user asks.
 """
 
-from __future__ import annotations
-
 from backend.thinkers.base import Manifest
 
 MANIFEST = Manifest(

@@ -6,8 +6,6 @@ location; the Responder puts a place from the conversation into the question. Pl
 first becomes the default location of a user who has stated none.
 """
 
-from __future__ import annotations
-
 from backend.thinkers.base import Manifest
 
 MANIFEST = Manifest(

@@ -1,7 +1,5 @@
 """This tool lists and cancels the user's background tasks, and gets their results. `UserTasks` is injected."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Protocol
 
 from backend.access.principal import ToolScope

@@ -1,7 +1,5 @@
 """This tool does exact arithmetic, since models sometimes calculate wrongly."""
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -10,8 +10,6 @@ A question is bound to its user, conversation, tool and canonical arguments, and
 any number of times, never grants it. Each step is one transaction, so an agreement is carried out once.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping

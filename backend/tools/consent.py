@@ -5,8 +5,6 @@ condition, a doubt, a change, a question) is no agreement. The user is then aske
 unwanted act can cost more.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

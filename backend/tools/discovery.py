@@ -1,7 +1,5 @@
 """Discovery imports the modules of a package, and the files of a plugin folder, for tools, Thinkers and steps."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import importlib.util

@@ -5,8 +5,6 @@
 A request is made only once, since only the caller knows whether it may be repeated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 

@@ -3,8 +3,6 @@
 Documented at newsapi.org/docs: `/everything` and `/top-headlines`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta

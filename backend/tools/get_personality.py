@@ -1,7 +1,5 @@
 """This tool describes the active mode, or a named one, to the user: its manner, model and instructions."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

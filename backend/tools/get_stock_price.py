@@ -3,8 +3,6 @@
 Documented at finnhub.io/docs/api: `/quote`, `/stock/profile2`, `/stock/metric`, `/search`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Sequence

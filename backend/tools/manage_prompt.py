@@ -4,8 +4,6 @@ They are part of the profile (`users.profile`), and with it are kept, exported, 
 stand in every prompt as the user's preferences: see `agent.context.standing`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal
 

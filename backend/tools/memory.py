@@ -7,8 +7,6 @@ A deletion needs no second consent: the user has asked for it, no other user see
 so that it can be restored. One call cannot delete all memories.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """A tool can read the preferences of the user it is called for. Its answer is then that user's own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated
 from zoneinfo import ZoneInfo

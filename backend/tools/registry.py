@@ -4,8 +4,6 @@ It finds every `@tool` function in this package, extensions and plugins. Tools o
 while the server runs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

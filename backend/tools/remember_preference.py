@@ -3,8 +3,6 @@
 `users.profile_updates` checks the values, since they stand in prompts and steer other tools.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

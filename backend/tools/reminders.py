@@ -1,7 +1,5 @@
 """This tool sets, lists and cancels reminders."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import datetime

@@ -3,8 +3,6 @@
 A note is a reminder that stays until it is resolved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal

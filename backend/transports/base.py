@@ -4,8 +4,6 @@ Implementations are `webrtc` (the browser), `websocket` (networks without UDP) a
 them keep outgoing audio in a `media.playout.Playout` and pass `tests/contracts/test_transport.py`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable

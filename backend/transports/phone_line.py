@@ -3,8 +3,6 @@
 If the transport of a call is also a `PhoneLine`, the call offers the Responder the tools for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 

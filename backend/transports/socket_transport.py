@@ -4,8 +4,6 @@ TCP makes a sender wait instead of losing audio, so reading stops here while the
 has to drop them. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from abc import ABC, abstractmethod

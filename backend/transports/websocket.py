@@ -1,7 +1,5 @@
 """The WebSocket transport: a call without UDP, in the messages of `websocket_framing`, by the same media clock."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

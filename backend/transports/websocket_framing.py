@@ -7,8 +7,6 @@ Server → client: `{"type": "ready"}` once; `{"type": "audio", "item": …, "pc
 server's clock, only while something plays; `{"type": "flush"}`: drop what is buffered; `{"type": "bye", "reason": …}`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import msgspec

@@ -3,8 +3,6 @@
 A call from our page has none of these options; one over the Realtime protocol always has them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

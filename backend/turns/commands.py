@@ -1,7 +1,5 @@
 """The commands that the turn machine returns: only data, named in the imperative. The call engine carries them out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum

@@ -5,8 +5,6 @@ each. `scripts/train_completeness.py` learns the weights from the sentences in `
 cut where a caller may pause. To improve the estimate, add sentences or a better feature, and train again.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -30,8 +30,6 @@ the reason is in `IN_DOUBT`, the caller's own pauses may lengthen the wait (`own
 300 ms for everything. `python -m benchmarks.turn_sense.waits` measures what each row is worth.
 """
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 

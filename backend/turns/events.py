@@ -3,8 +3,6 @@
 Times in milliseconds are durations. An event happens at the `now` with which it is received.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal

@@ -3,8 +3,6 @@
 The words themselves stand in `languages/en.toml`.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The time limits of turn-taking, in seconds unless a name says otherwise."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from backend.turns.end_of_turn import EndpointingStyle

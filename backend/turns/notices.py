@@ -12,8 +12,6 @@ was greeted, or has said something). All notices that wait by then are spoken in
 The share is measured in audio: words and audio come in separate streams without timestamps (see `spoken`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field

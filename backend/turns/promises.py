@@ -4,8 +4,6 @@ A model that announces work and then calls no tool, or stops, leaves the caller 
 An announcement before an answer is no promise, nor is one that ends in a question.
 """
 
-from __future__ import annotations
-
 import re
 
 from backend.turns.languages import ENGLISH

@@ -1,7 +1,5 @@
 """The items that the assistant speaks, and how much of each was really heard."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import takewhile
 

@@ -51,8 +51,6 @@ This is what happens to a Thinker's answer:
     moves                     moves that several of these share; hanging up
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

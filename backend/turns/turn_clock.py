@@ -1,7 +1,5 @@
 """The legs of a turn's latency, from the caller's last sound to the first sound of the reply."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from backend.page_events import AnswerMeasured, TurnMeasured

@@ -10,8 +10,6 @@ it `OTHER` ("okay but why"). Where phrases of several kinds meet, the first kind
 `COMMAND`, `AGREEMENT`, `HESITATION`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum

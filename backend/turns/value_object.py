@@ -1,7 +1,5 @@
 """The base of classes that are only data: events, commands and their parts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import dataclass_transform
 

@@ -1,7 +1,5 @@
 """A Thinker's answer can update the profile of the user who asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import reduce
 

@@ -6,8 +6,6 @@ introduces a name in "I'm Dana" but not in "I'm hungry": after it the name must 
 and no weekday, and end its clause. "I'm in Paris" and "I'm from Oslo" say nothing about a home.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 

@@ -3,8 +3,6 @@
 An undecodable record is skipped and counted, and stays in place. Unknown fields are ignored.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar

@@ -5,8 +5,6 @@ them and a search reads all together. They are kept without limit, or for the se
 change. The empty user id has no memories.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

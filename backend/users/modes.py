@@ -3,8 +3,6 @@
 `modes.toml` holds the built-in modes; a file that names a tool or a step that does not exist is refused.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path

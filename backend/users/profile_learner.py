@@ -7,8 +7,6 @@ When the caller's profile changes, in any process, the Responder is briefed agai
 covers several changes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

@@ -5,8 +5,6 @@ refused), the rolling summary is merged, signals are counted. The checks are str
 and steer tools.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Ranking finds the short texts that fit a question by shared words, by meaning, or by both. Pure."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

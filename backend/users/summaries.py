@@ -4,8 +4,6 @@ Each session with something new has at most one task, bounded in time. A call ne
 briefly. A failed summary is lost, and the next one covers the same turns.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

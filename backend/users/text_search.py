@@ -4,8 +4,6 @@ Turns and the search tool use the same search of everything that is remembered. 
 model is slow or unavailable, only words count; vectors that come late serve the next question.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Sequence

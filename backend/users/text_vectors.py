@@ -5,8 +5,6 @@ another model counts as missing. It is deleted when its memory is changed or del
 what belongs to other texts, which expire sooner, goes when the texts are looked through as a whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any

@@ -10,8 +10,6 @@ Each cell of the table is the longest silence that a caller heard while an answe
 faults. The exit status is 1 if a cell has a fault.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -1,7 +1,5 @@
 """One call of the gauntlet: its caller's actions, and the judgement."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The hearing of one caller: answers, which are tones of known pitches, and the silences between them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 

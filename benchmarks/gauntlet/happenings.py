@@ -1,7 +1,5 @@
 """The happenings of the gauntlet, a row of the table each."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

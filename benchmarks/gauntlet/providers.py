@@ -1,7 +1,5 @@
 """The providers that run the gauntlet, each with the peer that plays it. A provider needs one line of `PROVIDERS`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

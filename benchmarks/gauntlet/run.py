@@ -1,7 +1,5 @@
 """Runs the gauntlet: for each provider a peer, a server and its calls, several providers in parallel."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Error rates are of the process's own engine, fed as fast as it computes. Times a
 the commit `COMMIT_MS` after the last sound, as the server commits. `--sphinx` measures the fallback.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

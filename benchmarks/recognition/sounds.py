@@ -1,7 +1,5 @@
 """The sentences as sound: three families of synthetic voices, in quiet, and with noise or other voices behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

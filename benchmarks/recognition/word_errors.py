@@ -9,8 +9,6 @@ said. Both sides are normalized alike, and only between spellings of the same so
 - British spelling is American ("neighbour", "metre", "colour"), "per cent" is one word, "o'clock" goes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

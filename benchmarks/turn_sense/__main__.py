@@ -16,8 +16,6 @@ turn_sense              this: the command line
 A call is 8 to 10 scenes of one caller, one after another, as in life: the server may learn their level and pauses.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -4,8 +4,6 @@ A plan comes in on standard input as one JSON line. The calls' results go into f
 process prints a line for each finished call, and at the end how late its own event loop was.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import sys

@@ -1,7 +1,5 @@
 """The scenes of a run: everything is drawn from one seed, so that the same seed gives the same scenes."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

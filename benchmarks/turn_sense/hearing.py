@@ -1,7 +1,5 @@
 """The replies that a caller heard, their times and their loudness, packet by packet."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path

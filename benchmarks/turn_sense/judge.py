@@ -1,7 +1,5 @@
 """The judgement of each scene, from the times of speech, the heard replies, and the provider's requests."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A caller's pauses in a sentence: drawn, with the weights of real pauses."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from itertools import pairwise

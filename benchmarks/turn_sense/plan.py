@@ -1,7 +1,5 @@
 """The plan of a run: calls, their scenes, and the scenes' clips. Written to a file, read by all processes."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import msgspec

@@ -4,8 +4,6 @@ A cell of one run has 15 to 60 plays, so that one play more or less is 2 to 7 %.
 all runs together; beside it stands that of each seed.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ the transcript, in lower case and without punctuation. It answers after the call
 time, in tones. Each reply of a call has a pitch of its own, by which it is recognised in the caller's sound.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """From drawn clips to sound: synthesized, mixed with a room, encoded as the caller's browser would."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace

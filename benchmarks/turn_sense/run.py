@@ -1,7 +1,5 @@
 """One run: a fresh server, a fresh provider, all calls of a plan. Returns the callers' and the provider's records."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

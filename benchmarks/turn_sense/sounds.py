@@ -1,7 +1,5 @@
 """Sounds other than a caller's sentence: coughs, laughs, hums, babble, music, and voices turned away."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.random import Generator
 

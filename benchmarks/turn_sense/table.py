@@ -1,7 +1,5 @@
 """From judged scenes to the rows of the table, each with its goal and the scenes that failed it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Commas would make a synthesizer pause where no scene asks for it; the pauses of scenes are drawn (`pausing.py`).
 """
 
-from __future__ import annotations
-
 SENTENCES = tuple(
     """\
 I would like to book a table for four people on Friday evening

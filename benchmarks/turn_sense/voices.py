@@ -5,8 +5,6 @@ about to go on do not. So flite speaks the whole sentence, which is cut between 
 up to a comma. Some hesitating speakers lengthen the words before a pause: `drawn_out`.
 """
 
-from __future__ import annotations
-
 import importlib
 import random
 import re

@@ -6,8 +6,6 @@ over, or when the provider has it. So a thousand turns take seconds, and waits c
 were not chosen. Facts that need sound (the reading of a short utterance) are left out.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence

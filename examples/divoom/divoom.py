@@ -7,8 +7,6 @@ It runs once the answer is out and has three seconds, so that a display that is 
 answer. The display draws text over the picture that this API sent last (`Draw/SendHttpGif`); a new picture wipes it.
 """
 
-from __future__ import annotations
-
 import httpx2
 
 from backend.errors import PeerError

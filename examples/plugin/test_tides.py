@@ -1,7 +1,5 @@
 """Tests of the example plugin: no key, no network, no Redis."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """An example plugin in one file: a Thinker, its tool and a step. `PLUGIN_FOLDERS=examples/plugin` loads it."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated
 

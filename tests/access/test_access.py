@@ -1,7 +1,5 @@
 """The settings and the address that the server listens on decide who is admitted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

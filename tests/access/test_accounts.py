@@ -1,7 +1,5 @@
 """An account decides under which id the data of a user who signs in is stored."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Each kind of budget refuses requests at every process, and also in the middle of a turn."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

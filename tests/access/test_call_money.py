@@ -1,7 +1,5 @@
 """A call over the money of the day ends after its answer and a sentence about the limit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

@@ -1,7 +1,5 @@
 """Live calls and budgets: permits, the goodbye when a budget is used up, and sockets that send no token."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All processes of a machine share its limits of parallel calls and those of an address."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

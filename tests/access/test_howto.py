@@ -1,7 +1,5 @@
 """The program of the how-to and the command make tokens that the server takes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """API keys sign tokens: valid ones are taken, others are refused with the reason."""
 
-from __future__ import annotations
-
 import hmac
 import time
 from collections.abc import Callable

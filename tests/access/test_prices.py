@@ -1,7 +1,5 @@
 """The price table, and the costs that a call shows and counts."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """Servers with budgets in this process, which may share one Redis."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial

@@ -1,7 +1,5 @@
 """The conversation stays within both budgets and is always valid to send."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

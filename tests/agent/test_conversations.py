@@ -1,7 +1,5 @@
 """Conversations with the agent outlive the process, and belong to one user."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """After a turn the conversation keeps the calls of persistent tools only."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The system prompt that the model gets before each turn."""
 
-from __future__ import annotations
-
 import json
 import re
 

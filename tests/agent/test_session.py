@@ -1,7 +1,5 @@
 """The agent's loop: rounds of tools, cancellation, failures, and honesty about what is missing."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

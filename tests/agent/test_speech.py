@@ -1,7 +1,5 @@
 """Written text becomes speakable text."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """The tool router chooses which of many tools a turn is offered."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

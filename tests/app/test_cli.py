@@ -1,7 +1,5 @@
 """The command as a process: what it prints, its status, and no traceback."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

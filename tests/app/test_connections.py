@@ -1,7 +1,5 @@
 """Limits on what strangers send, on real sockets: connections, headers, framing and messages."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

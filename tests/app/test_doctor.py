@@ -1,7 +1,5 @@
 """`responder-thinker doctor`: its checks, its words, and its status."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The settings decide which providers converse and which model answers the Thinkers."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 from itertools import combinations
 from typing import Any

@@ -1,7 +1,5 @@
 """A server has the extensions with installed packages, each under a name of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

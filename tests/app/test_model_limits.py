@@ -1,7 +1,5 @@
 """The settings for attempts and time limits reach the requests to text models."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """The serving process is reachable when it says so, and ends in order after a signal."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket

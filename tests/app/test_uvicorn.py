@@ -1,7 +1,5 @@
 """The ASGI application under uvicorn's own command serves a call, and says goodbye before it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal

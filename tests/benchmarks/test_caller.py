@@ -1,7 +1,5 @@
 """A measured caller reports what was on the wire, even if it looks late."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from itertools import pairwise

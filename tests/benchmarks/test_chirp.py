@@ -1,7 +1,5 @@
 """Missing and repeated parts of a known sound are found to the millisecond, also after the codec."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -4,8 +4,6 @@ A strict peer plays each provider, in a process of its own. Each provider fails 
 gets the conversation and the Thinker's answer in its own protocol, and may refuse nothing of it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from itertools import pairwise

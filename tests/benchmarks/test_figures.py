@@ -1,7 +1,5 @@
 """Each figure follows its definition at the top of `benchmarks/figures.py`."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.figures import (

@@ -1,7 +1,5 @@
 """The short gauntlet: one provider of each protocol in every happening, judged by what callers hear."""
 
-from __future__ import annotations
-
 import pytest
 import uvloop
 

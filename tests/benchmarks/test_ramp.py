@@ -1,7 +1,5 @@
 """The ramp finds the capacity of servers that carry a known number of calls."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

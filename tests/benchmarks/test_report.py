@@ -1,7 +1,5 @@
 """A report has medians over repeated runs, and JSON that every reader accepts."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """The soak test distinguishes growth from noise and from buffers that fill."""
 
-from __future__ import annotations
-
 from benchmarks.soak import Sample, grown, warm
 
 

@@ -1,7 +1,5 @@
 """Scenes depend on their seed only, are played in real calls, and are judged by what was heard."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

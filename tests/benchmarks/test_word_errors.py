@@ -1,7 +1,5 @@
 """The word error rate of the recognition benchmark."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.recognition.word_errors import errors

@@ -1,7 +1,5 @@
 """The page as most tests use it: on a stand-in for the server, or on the real routes."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

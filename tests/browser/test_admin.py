@@ -1,7 +1,5 @@
 """The operator's page on the real routes: sign-in, live figures, and the end of a call."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from contextlib import suppress

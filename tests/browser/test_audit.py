@@ -1,7 +1,5 @@
 """axe-core finds no fault in any state of the page and of the admin page, in each look."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

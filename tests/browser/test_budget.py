@@ -1,7 +1,5 @@
 """Limits of the page: bytes of the first load, time until it can be used, and size after a call of an hour."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

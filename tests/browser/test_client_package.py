@@ -1,7 +1,5 @@
 """The client package as npm packs it: its files, its import, and its types."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

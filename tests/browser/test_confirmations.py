@@ -1,7 +1,5 @@
 """The page shows the tool call of a confirmation, and a click answers it."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.async_api import Browser
 

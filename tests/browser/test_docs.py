@@ -1,7 +1,5 @@
 """The page at `/docs` shows the API under the page's own policy, and asks only its server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

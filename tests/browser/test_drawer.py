@@ -1,7 +1,5 @@
 """The developer's drawer: filtered events, figures of the connection, scores of the detector, and the provider."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages of another site use the embed under a strict policy, and the client package, with a token of the site."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The page in Firefox against the real server: it connects and plays sound, with UDP and without."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.browser import HEARD

@@ -1,7 +1,5 @@
 """The first visit after a cold start leads with one click from the address to a spoken answer."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

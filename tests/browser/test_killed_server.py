@@ -1,7 +1,5 @@
 """The page notices that the server was killed, and continues the conversation after its restart."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The page of a server without a provider names its recognition, synthesis and dialogue."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.testing.services.server import serving

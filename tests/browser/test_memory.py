@@ -1,7 +1,5 @@
 """The memory dialog shows, changes, exports and erases the profile through the real routes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

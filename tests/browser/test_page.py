@@ -1,7 +1,5 @@
 """The page against a stand-in for the server: calls, texts, failures, and resumed events."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Past conversations can be found by their words, continued and deleted in the dialog, on the whole server."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.async_api import Browser, expect
 

@@ -1,7 +1,5 @@
 """Pictures that are dropped, pasted or chosen on the page reach a strict peer of the provider."""
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path

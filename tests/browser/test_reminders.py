@@ -1,7 +1,5 @@
 """Reminders on the page: shown without a call, acknowledged when seen, and listed."""
 
-from __future__ import annotations
-
 import time
 
 import httpx2

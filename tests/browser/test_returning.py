@@ -1,7 +1,5 @@
 """A reloaded page continues its conversation, against the whole server and a stand-in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The settings dialog: choices for calls, which the server keeps, and the look of the page, which the browser keeps."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any

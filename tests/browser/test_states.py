@@ -1,7 +1,5 @@
 """Each state of a call on the page, against a stand-in for the server."""
 
-from __future__ import annotations
-
 import json
 from array import array
 from pathlib import Path

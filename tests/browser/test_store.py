@@ -1,7 +1,5 @@
 """The page's store turns server events into state. It is pure JavaScript, and runs in Chromium."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page in the user's language: all visible text comes from the language file, with numbers and dates."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, get_args
 

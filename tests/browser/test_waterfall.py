@@ -1,7 +1,5 @@
 """The page shows the measured legs of a turn as bars and as a table, by mouse, keyboard and screen reader."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

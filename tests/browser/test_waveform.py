@@ -1,7 +1,5 @@
 """The waveforms follow the levels, rest in silence, respect reduced motion, and cost little."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.async_api import Browser
 

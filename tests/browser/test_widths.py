@@ -1,7 +1,5 @@
 """Every part of the page fits on the screen at every width and zoom, in every state of a call."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.async_api import Browser
 

@@ -1,7 +1,5 @@
 """Words to another person interrupt a reply in a real call."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The choices of a caller for their calls apply as soon as possible."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

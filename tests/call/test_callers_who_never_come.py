@@ -1,7 +1,5 @@
 """The Responder is connected when the caller arrives, since it costs money from then on."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

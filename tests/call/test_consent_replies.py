@@ -1,7 +1,5 @@
 """The words of a caller answer open confirmations, in order and beside the call."""
 
-from __future__ import annotations
-
 import asyncio
 
 from backend.access.principal import PUBLIC, CallerScope, ToolScope

@@ -1,7 +1,5 @@
 """The call engine turns events into commands, without a network or a process."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The call engine while it connects the Responder, and after it has lost the connection."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Every way in which a call ends, and what is left then."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

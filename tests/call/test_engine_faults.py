@@ -1,7 +1,5 @@
 """Faults in a call: it ends in order, or continues without the part that failed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A provider dies during an answer, and the call continues with the next one. Real processes are killed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A call goes on while Redis is frozen or dead, and with the turn detection of the provider; all processes are real."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import statistics

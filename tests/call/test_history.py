@@ -1,7 +1,5 @@
 """The history of a call: a short tail in the process, and all words on their way to memory."""
 
-from __future__ import annotations
-
 from backend.call.history import TAIL, CallHistory, count_ended
 from backend.responders.base import PastMessage
 from backend.sessions.session import Session, SessionRequest

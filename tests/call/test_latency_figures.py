@@ -1,7 +1,5 @@
 """Time to first sound and time to the answer are the same on the page and in metrics, traces and ledger."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """During an outage of the provider no call ends, the wait is filled, and the connection comes back by itself."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A fault in the audio of a call ends only that call, with an error on its page."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A caller who waits for a provider that is connected but silent hears about it repeatedly."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

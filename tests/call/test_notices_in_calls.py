@@ -1,7 +1,5 @@
 """A real call speaks a notice that another process made, through a shared Redis."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A response outside of the conversation fails alone if the Responder cannot give one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backend.call.out_of_band import OutOfBandResponses

@@ -1,7 +1,5 @@
 """Conversations in the ledger can be found, continued and erased after they expired in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

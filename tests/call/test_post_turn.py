@@ -1,7 +1,5 @@
 """Post-steps get each turn of a call once and completely."""
 
-from __future__ import annotations
-
 import asyncio
 
 from backend.agent.context import Note

@@ -1,7 +1,5 @@
 """What a caller says about themselves is stored, shown, passed to the Responder, and erased on request."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The briefing that the Responder gets before the first word."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Turn-taking through the whole server, between real WebRTC and a scripted Responder process."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

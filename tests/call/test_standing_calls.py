@@ -1,7 +1,5 @@
 """A server without a model remembers, lists, forgets and erases by voice and by text."""
 
-from __future__ import annotations
-
 import httpx2
 import pytest
 

@@ -1,7 +1,5 @@
 """Each tool call ends in exactly one event, for any arguments and any outcome of the Thinker."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

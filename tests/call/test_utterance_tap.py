@@ -1,7 +1,5 @@
 """Each reading of the utterance tap covers all audio since the onset."""
 
-from __future__ import annotations
-
 import asyncio
 
 from backend.call.utterance_tap import KEPT_FRAMES, LONGEST_MS, Reading, UtteranceTap

@@ -1,7 +1,5 @@
 """A Thinker that works during a call: the filler, late answers, and cancellation."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import replace

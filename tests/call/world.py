@@ -1,7 +1,5 @@
 """A call without a network: a fake transport, scripted Responders, and Thinkers of the test, in one event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Typed turns update the profile as calls do, and the messages of an erased user are dropped."""
 
-from __future__ import annotations
-
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn import ChatRequest
 from backend.responders.base import PastMessage

@@ -1,7 +1,5 @@
 """Typed turns on two servers over one Redis: a conversation answers one message at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The contract of `ChatModel`, tried on the client against a local server and on the scripted fake."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -1,7 +1,5 @@
 """The contract of a memory, tried on a real Redis, an embedded one, and the fake."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager

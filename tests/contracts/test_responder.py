@@ -1,7 +1,5 @@
 """The contract of a Responder, tried on each provider against a strict peer that refuses unknown fields."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The contract of `Tracer`, tried on the one that traces nothing and on the fake."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

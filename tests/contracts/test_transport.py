@@ -1,7 +1,5 @@
 """The contract of `Transport`, tried on the fake, WebSocket, WebRTC, and those of extensions."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

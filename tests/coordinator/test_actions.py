@@ -1,7 +1,5 @@
 """The actions of the coordinator: which are valid, how many it may request, and that no other client has them."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 

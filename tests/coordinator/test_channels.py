@@ -1,7 +1,5 @@
 """A channel keeps its entries until they are acknowledged, and limits the inputs that wait."""
 
-from __future__ import annotations
-
 import pytest
 from redis.asyncio import Redis
 

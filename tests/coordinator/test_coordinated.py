@@ -3,8 +3,6 @@
 The server is killed with `kill -9` while it speaks.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

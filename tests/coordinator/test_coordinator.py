@@ -1,7 +1,5 @@
 """A digest writes history, acts, then decides; nothing is lost or done twice, whatever fails."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from contextlib import nullcontext

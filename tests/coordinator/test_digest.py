@@ -1,7 +1,5 @@
 """When a digest is due, and what it contains."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The words of users with tasks reach the coordinator, and an erasure removes them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Data of another version can be decoded: unknown fields are ignored, and missing ones have defaults.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The way of a digest: from an entry in a user's channel to the decision that is carried out."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

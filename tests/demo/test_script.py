@@ -1,7 +1,5 @@
 """Script files: their fields, and the errors that name what is wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """The scripted peer finds the protocols of the installed extensions."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.errors import SetupError

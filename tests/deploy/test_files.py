@@ -1,7 +1,5 @@
 """Dockerfile, Compose files and Makefile agree with each other and with the documents."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib

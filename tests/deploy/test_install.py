@@ -4,8 +4,6 @@ Each machine is a folder with the script, the requirements, an environment that 
 the programs that a test names.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The manifests are valid for Kubernetes and fit the needs of the server."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

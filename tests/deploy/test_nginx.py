@@ -1,7 +1,5 @@
 """The project's nginx.conf in a real nginx in front of the real server."""
 
-from __future__ import annotations
-
 import json
 import ssl
 from collections.abc import Iterator

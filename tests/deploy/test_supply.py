@@ -1,7 +1,5 @@
 """Installed packages are the pinned ones, and shipped ones can be listed and audited."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

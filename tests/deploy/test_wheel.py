@@ -1,7 +1,5 @@
 """The wheel serves the page, the API and a call in an environment without the checkout."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import venv

@@ -1,7 +1,5 @@
 """Hosted CI runs `make test` on every supported Python, and publishes without a secret."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The blocks of code of the design documents, and our changes to them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 BLOCKS = Path(__file__).parent / "blocks"

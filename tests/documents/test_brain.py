@@ -1,7 +1,5 @@
 """The blocks of the Brain document for authors run as plugins: a tool, and a brainlet with its configuration."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

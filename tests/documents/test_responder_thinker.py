@@ -1,7 +1,5 @@
 """The first document's quick start, new Thinker, variables and cache times hold here."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Document 000's blocks of code run with one import changed, against a scripted model server; sketches are compared."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import dataclasses

@@ -1,7 +1,5 @@
 """The server of most tests in this folder, and the browser of a caller."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

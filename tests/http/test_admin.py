@@ -1,7 +1,5 @@
 """The operator's view is for the bearer of one token, and shows no words of callers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

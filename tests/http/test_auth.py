@@ -1,7 +1,5 @@
 """A signature is valid if we made it, for this purpose, and not too long ago."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.access.credentials import (

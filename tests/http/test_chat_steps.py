@@ -1,7 +1,5 @@
 """The mode and the platform decide which steps run around typed turns and the Thinkers they consult."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

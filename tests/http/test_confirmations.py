@@ -1,7 +1,5 @@
 """The page and the export show what a caller is asked to agree to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`/api/input` and `/api/status`: each user sees the state of the coordinator for them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`POST /embedding`, against a local server that speaks the documented embeddings JSON."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """All errors have one shape, and none reveals what a caller may not know."""
 
-from __future__ import annotations
-
 import logging
 import re
 from pathlib import Path

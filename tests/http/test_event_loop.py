@@ -1,7 +1,5 @@
 """No hostile request holds the event loop for 50 ms, as the server itself measures."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """The event stream on a real socket: replay, several readers, heartbeat, its end, and its tasks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

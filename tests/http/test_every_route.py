@@ -1,7 +1,5 @@
 """Rules for all routes are tried on every route of the OpenAPI document, and so on new ones."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 `KEPT` lists every kind of key of a user. Code that keeps something new adds its kind here, and the test erases it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Sequence

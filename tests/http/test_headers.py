@@ -1,7 +1,5 @@
 """Every answer has security headers, also errors and streams."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Probes of health and readiness, and metrics."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

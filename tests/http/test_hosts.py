@@ -1,7 +1,5 @@
 """The names of the server, its trusted proxies, and access to its metrics, over real sockets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

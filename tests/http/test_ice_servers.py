@@ -1,7 +1,5 @@
 """The STUN and TURN servers that callers get over HTTP."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

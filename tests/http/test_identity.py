@@ -1,7 +1,5 @@
 """A cookie names the user, and a fingerprint may restore a lost identity."""
 
-from __future__ import annotations
-
 from http.cookies import Morsel, SimpleCookie
 from pathlib import Path
 

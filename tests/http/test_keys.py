@@ -1,7 +1,5 @@
 """`ACCESS=key`: the routes that a signed token opens, on a real socket."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

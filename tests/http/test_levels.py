@@ -1,7 +1,5 @@
 """The scores of the detector as a stream, for the caller only and while they watch."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

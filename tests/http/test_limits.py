@@ -1,7 +1,5 @@
 """Token buckets, with the time as an argument."""
 
-from __future__ import annotations
-
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 from starlette.requests import HTTPConnection

@@ -1,7 +1,5 @@
 """No token reaches the logs of the server."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from pathlib import Path

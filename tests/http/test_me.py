@@ -1,7 +1,5 @@
 """The data of a user is shown to them only, exported completely, and erased for good."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any

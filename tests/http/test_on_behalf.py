@@ -1,7 +1,5 @@
 """A program of the operator acts for the users of its platform, and no other client does."""
 
-from __future__ import annotations
-
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The OpenAPI document is complete, and describes refusals as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

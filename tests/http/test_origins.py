@@ -1,7 +1,5 @@
 """The origins of pages that may use this server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The owner's cookie or the session's token opens a session; others get the same 404 as for an unknown one."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

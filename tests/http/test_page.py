@@ -1,7 +1,5 @@
 """The compressed files of the page, its configuration, and the description of the API."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

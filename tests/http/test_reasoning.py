@@ -1,7 +1,5 @@
 """`/api/reasoning`: outcomes, streams, failures, limits, and readers who leave."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The security log has every refused request with user, route and reason, and acts of operators and users."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Cookies can be revoked, are void after an erasure, and are bound to this host over TLS."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

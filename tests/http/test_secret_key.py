@@ -1,7 +1,5 @@
 """The signing key is given, or made once in a private file."""
 
-from __future__ import annotations
-
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A caller can read, type into and delete their session."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Offers and hang-ups on a real socket: refusals, limits, and slots that are always freed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The WebSocket route: who may connect, how often, and when it closes."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A stalled reader of events costs at most 1 MiB, and gets a gap event when it reads again."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import tracemalloc

@@ -1,7 +1,5 @@
 """Background tasks over REST; each user sees only their own."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass

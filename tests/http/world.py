@@ -3,8 +3,6 @@
 A fake call lasts until it is hung up or its line is closed, and keeps what was typed into it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

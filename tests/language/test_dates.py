@@ -1,7 +1,5 @@
 """Phrases for dates and times are read, and unclear ones are refused rather than guessed."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Rules of repetition are read, and those that are wrong, or never happen, are refused."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from datetime import date, datetime

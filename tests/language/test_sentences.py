@@ -1,7 +1,5 @@
 """A text is split into sentences, and shortened to whole ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.language.sentences import first_sentences, sentences

@@ -1,7 +1,5 @@
 """A server with tools, made with the official SDK, as a process: `python -m tests.mcp.peer stdio|http PORT`."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """Tools of remote servers, which are real processes over pipes and sockets: joined, bounded, lost and found again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

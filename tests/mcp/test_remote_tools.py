@@ -1,7 +1,5 @@
 """The tools that a remote server lists become tools of ours."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The whole server serves tools over MCP, and uses those of others in a chat and in a Thinker."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

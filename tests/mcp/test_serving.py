@@ -1,7 +1,5 @@
 """The official MCP client sees and calls only the tools that its token grants."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An HTTP server with its MCP endpoints, and the client of the official SDK."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One media clock serves many calls: each slot on time, and each fault in its own call."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from itertools import pairwise

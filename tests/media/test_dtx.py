@@ -1,7 +1,5 @@
 """Silence replaces missing audio at the pace of time."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.media.clock import FRAME_S

@@ -1,7 +1,5 @@
 """Endpointing makes frames for the Responder and events for the turn machine from the microphone, in order."""
 
-from __future__ import annotations
-
 from backend.media.endpointing import LocalEndpointing, ProviderEndpointing
 from backend.media.frame import SILENCE, Frame
 from backend.media.segmenter import Segmenter

@@ -1,7 +1,5 @@
 """G.711: the tables of the standard, the quality of both laws, and 20 ms of output for 20 ms of input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The jitter buffer: order, loss, wraparound, restarts. Packets are 20 ms of wide-band SILK by default."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Off-axis speech is recognised in vowels and consonants made of noise in two bands."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """An onset hint precedes the detector's decision, lasts for a moment, and is not repeated quickly."""
 
-from __future__ import annotations
-
 from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import SILENCE, Frame
 from backend.media.onset_hint import KEPT_FRAMES, LONGEST_FRAMES, REST_FRAMES, OnsetHint

@@ -1,7 +1,5 @@
 """libopus through our binding: sound passes, losses are concealed, mistakes are typed."""
 
-from __future__ import annotations
-
 import ctypes.util
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Valid pictures of callers are taken, and others are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.errors import BadRequest, TooLarge

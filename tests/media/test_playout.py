@@ -1,7 +1,5 @@
 """The playout queue, in examples and random scripts."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from itertools import pairwise

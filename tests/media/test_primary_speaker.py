@@ -1,7 +1,5 @@
 """The primary speaker is distinguished from other voices by level; the voices are noise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 

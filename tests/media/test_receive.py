@@ -1,7 +1,5 @@
 """The receive pipeline, with time as an argument: order, loss, silence, and a lost caller."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

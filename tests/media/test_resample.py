@@ -1,7 +1,5 @@
 """The resampler: no seams, the right pitch, the right length, and no aliasing."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The room gate passes sounds louder than the room, and follows the level of the room."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

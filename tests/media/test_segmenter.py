@@ -1,7 +1,5 @@
 """The segmenter, in examples and random streams."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

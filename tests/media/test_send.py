@@ -1,7 +1,5 @@
 """The send pipeline sends every frame of a reply, little in pauses, and redundancy only while packets get lost."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

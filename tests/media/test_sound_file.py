@@ -1,7 +1,5 @@
 """Sound files of any format are read, and WAV is written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

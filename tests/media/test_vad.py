@@ -1,7 +1,5 @@
 """The detector finds words in real sound, but no silence and no noise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A resting detector finds the same onsets and ends as one without rests, with half the work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

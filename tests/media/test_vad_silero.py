@@ -1,7 +1,5 @@
 """Our computation of Silero's network with its stored weights gives the scores of onnxruntime with the model."""
 
-from __future__ import annotations
-
 import importlib.resources
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The voice decoder makes frames of packets of any length, conceals losses, and keeps time."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The example step for a Divoom display, loaded from its folder. A real HTTP server plays the display."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

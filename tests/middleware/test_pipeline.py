@@ -1,7 +1,5 @@
 """Steps around a turn: what they see, what they give, and what their failures cost."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from typing import Any

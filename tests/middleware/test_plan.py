@@ -1,7 +1,5 @@
 """The order of steps, and which of them run: properties of any set of steps."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """The built-in steps, on stored facts and conversations of a user."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Any

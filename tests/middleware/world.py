@@ -1,7 +1,5 @@
 """Small steps and pipelines to test with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

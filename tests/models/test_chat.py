@@ -1,7 +1,5 @@
 """The chat completions client against a server that misbehaves in every documented way."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A model without native tool calls in the same agent loop: what it receives, and how its text is read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Reading a model that writes its calls between tags: any text, cut anywhere."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Modes: read from their file, refused with a reason, and passed to Thinkers and Responders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

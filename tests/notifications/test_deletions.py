@@ -1,7 +1,5 @@
 """`user.deleted` is kept until every webhook has taken it, however late, by any process."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

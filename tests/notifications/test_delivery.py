@@ -1,7 +1,5 @@
 """Delivering reminders in a call, on a page and by webhook, whichever process dies: none is lost, none comes twice."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

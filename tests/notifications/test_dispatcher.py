@@ -1,7 +1,5 @@
 """Notices are kept until one live call, in any process, has delivered them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Unreadable notices and reminders in a real Redis. Each is skipped, and everything beside it goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """`/notification` on a real socket: a user's own reminders, and the stream that an open page reads."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

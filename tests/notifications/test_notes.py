@@ -1,7 +1,5 @@
 """Notes are reminders that stay until they are resolved: how a model uses the tool, and when a note is due."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

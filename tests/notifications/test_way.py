@@ -1,7 +1,5 @@
 """The way of a notice, run for real: from a worker's dispatcher through Redis into a live call and out of Redis."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 

@@ -1,7 +1,5 @@
 """A turn posted to another server: a real server on loopback checks the signature as a receiver would."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """When a reminder is due: spoken times are understood, and a local time stays right across clock changes."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 

@@ -1,7 +1,5 @@
 """Log lines: JSON with the ids of call, turn and task, in this process and matched with another's."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

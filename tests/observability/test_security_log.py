@@ -1,7 +1,5 @@
 """The security log: JSON lines of who, what and why, a summary of a flood, a count of every event."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

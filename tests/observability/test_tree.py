@@ -1,7 +1,5 @@
 """The trace of a call: the tree of spans, their outcomes and their facts."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

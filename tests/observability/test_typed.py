@@ -1,7 +1,5 @@
 """Work outside calls is traced whole, too: typed turns with the Thinkers they consult, summaries, digests."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """No word of a user is in the logs of a server at INFO, whatever was said, and whatever failed."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from contextlib import AsyncExitStack

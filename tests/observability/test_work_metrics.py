@@ -1,7 +1,5 @@
 """Figures of tools and text models in `/metrics`."""
 
-from __future__ import annotations
-
 import json
 import re
 

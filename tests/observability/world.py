@@ -1,7 +1,5 @@
 """A traced call: Thinkers over a scripted model, a fake line, and a tracer that the test chooses."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

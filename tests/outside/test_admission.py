@@ -3,8 +3,6 @@
 The processes are real. They end in time by themselves, or the test ends them.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 

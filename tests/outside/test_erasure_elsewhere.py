@@ -1,7 +1,5 @@
 """Erasure reaches data outside the server: webhooks are notified, and the security log has an entry."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.testing.services.server import json_reply, serving

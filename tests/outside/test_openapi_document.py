@@ -4,8 +4,6 @@ A server answers 503 if it is full, a peer is away or a budget is spent, but no 
 state. `FUZZ_SECONDS` is the time for each caller: eight in `make test-all`, ten minutes in `make fuzz`.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The Telegram bot of `examples/`, as a process of its own before a whole server. The test plays Telegram."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Plain helpers for tests of the pure core: send client events, collect checked server events."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

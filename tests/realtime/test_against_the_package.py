@@ -1,7 +1,5 @@
 """The protocol against the `openai` package: its types name every event and field that the room reads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

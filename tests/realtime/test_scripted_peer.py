@@ -1,7 +1,5 @@
 """The scripted server in a process of its own, over a real socket: what tests of the bridge rely on."""
 
-from __future__ import annotations
-
 from backend.testing.peer import end, when_ready
 from tests.realtime.talking import MANUAL
 from tests.support.offline_peer import OfflinePeer, start

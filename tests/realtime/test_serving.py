@@ -1,7 +1,5 @@
 """The pure core: what each client event does, and what it may not do. Every event is checked against the types."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.realtime.serving.core import Realtime

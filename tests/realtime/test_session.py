@@ -1,7 +1,5 @@
 """Session settings: the API's defaults, what an update may change, and what it refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

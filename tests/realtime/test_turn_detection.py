@@ -1,7 +1,5 @@
 """The server's own endpointing: onsets, ends, and what follows them in a conversation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

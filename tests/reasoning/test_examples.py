@@ -1,7 +1,5 @@
 """The examples run as their docstrings say, against a chat server on this machine. The `.env` files are settings."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

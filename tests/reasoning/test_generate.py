@@ -1,7 +1,5 @@
 """Driving a model without native tool calls by hand."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The metacognitive framework: tags, states, two roles, one deliverable, and no thought outside."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reasoning: its bounds, what stays private, and plain words about unfinished work."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

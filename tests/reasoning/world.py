@@ -1,7 +1,5 @@
 """Reasoners over scripted models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

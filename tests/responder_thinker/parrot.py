@@ -1,7 +1,5 @@
 """A whole server with a parrot that answers its calls: it listens to a question, then plays a tone."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

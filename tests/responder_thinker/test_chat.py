@@ -1,7 +1,5 @@
 """`responder-thinker chat` against a server on a real socket."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os

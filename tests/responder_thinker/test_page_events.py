@@ -1,7 +1,5 @@
 """Reading a session's events across broken connections."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

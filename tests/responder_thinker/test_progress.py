@@ -1,7 +1,5 @@
 """When a program's call is over."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

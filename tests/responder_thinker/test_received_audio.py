@@ -1,7 +1,5 @@
 """What a calling program keeps of received audio."""
 
-from __future__ import annotations
-
 from backend.media.frame import FRAME_BYTES, SILENCE, Frame
 from responder_thinker.caller import ReceivedAudio, cut_frames
 from tests.support.tones import tone_frames

@@ -1,7 +1,5 @@
 """`talk` against a whole server: what it prints, what it saves, and how it reports errors."""
 
-from __future__ import annotations
-
 import io
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The client library against a whole server, and the program of its how-to."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The types of the `openai` package accept every message we send, and we understand every message they allow."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from typing import Any

@@ -1,7 +1,5 @@
 """The WebSocket under a Responder, against a server of our own that can be slow, early, or send fragments."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from base64 import b64decode

@@ -1,7 +1,5 @@
 """The choice of a provider, from the results of calls and probes. Time is a number; the test plays the providers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

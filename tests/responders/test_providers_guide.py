@@ -1,7 +1,5 @@
 """The table of docs/howto/providers.md agrees with the providers' records."""
 
-from __future__ import annotations
-
 import re
 from math import isfinite
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The connection, against a real server process that speaks the protocol."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parts of a Responder that are loaded while the server already serves."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

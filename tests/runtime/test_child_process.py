@@ -1,7 +1,5 @@
 """Real child processes that become ready, die, ignore the request to end, or lose their parent."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

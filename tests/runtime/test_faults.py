@@ -1,7 +1,5 @@
 """A bad record or a failing observer costs only itself, is counted, and does not flood the log."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Supervised loops: a loop that raises is started again and counted, a loop that returns is over."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

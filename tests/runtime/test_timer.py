@@ -1,7 +1,5 @@
 """The timer that every packet moves: on asyncio's loop, and on uvloop, with its simpler handles."""
 
-from __future__ import annotations
-
 import asyncio
 from contextvars import ContextVar
 

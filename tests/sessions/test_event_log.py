@@ -1,7 +1,5 @@
 """Numbered events for any number of readers: replayed, bounded, and never blocked by a reader."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 

@@ -1,7 +1,5 @@
 """When a process counts as full, and when it does not."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """Each event in the page's JSON, as `docs/api.md` promises."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

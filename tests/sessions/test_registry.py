@@ -1,7 +1,5 @@
 """The number of sessions, their time limits, and how each of them ends."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Who said what, in the order it was said."""
 
-from __future__ import annotations
-
 from backend.page_events import TranscriptCompleted, TranscriptDelta, TranscriptInterrupted, UserItemAdded
 from backend.sessions.session import Transcript
 

@@ -1,7 +1,5 @@
 """The Redis client: transactions that lose nothing, and leases that only the token of their holder prolongs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

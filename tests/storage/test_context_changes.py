@@ -1,7 +1,5 @@
 """Observers in one process hear of changes to a user's context in another."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The embedded Redis keeps its data, dies with its parent, and never shares its folder."""
 
-from __future__ import annotations
-
 import asyncio
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """A Redis with a password, a restricted user and TLS, started as the deployment files start it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -1,7 +1,5 @@
 """Without REDIS_URL the server uses this machine's own Redis if it is empty or ours, and says what it chose."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Writing to memory never keeps a call waiting, whatever memory does."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """One connection listens for a whole process, and notices when Redis falls silent."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

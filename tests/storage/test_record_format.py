@@ -1,7 +1,5 @@
 """Two versions of a record in one store: each reads what it understands and keeps the other's records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any

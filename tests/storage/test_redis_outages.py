@@ -1,7 +1,5 @@
 """A Redis that freezes, dies or sends nonsense costs a second at most, and is used again when it is back."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

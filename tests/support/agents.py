@@ -1,7 +1,5 @@
 """Building blocks for tests of the agent, the tools and the Thinkers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Any

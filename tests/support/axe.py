@@ -1,7 +1,5 @@
 """axe-core in an open page: it finds what excludes people who cannot see, point or hear."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A network that loses packets and breaks, between a real peer and its socket."""
 
-from __future__ import annotations
-
 import random
 
 from backend.transports.webrtc import aioice_sockets

@@ -1,7 +1,5 @@
 """JavaScript of tests and how-tos that imports npm packages, bundled for a browser by esbuild."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

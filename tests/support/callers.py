@@ -1,7 +1,5 @@
 """Calls for tests: a transport with a real caller (or a fake one) at its other end."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -1,7 +1,5 @@
 """A certificate for 127.0.0.1 and the authority that signed it, made for each test."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from collections.abc import Mapping

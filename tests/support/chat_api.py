@@ -1,7 +1,5 @@
 """The chat completions API's streaming JSON, as OpenAI documents it, for scripted servers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Typed turns over a scripted model, for tests that need a whole HTTP edge."""
 
-from __future__ import annotations
-
 import httpx2
 from fakeredis import FakeAsyncRedis
 

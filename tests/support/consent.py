@@ -1,7 +1,5 @@
 """Contexts of tool calls, and a user who is asked to agree to them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A Redis client of a process that may die at any await: before a command reaches the server, or before its answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The declarations of the Thinkers and tools of this server and its extensions."""
 
-from __future__ import annotations
-
 from backend.app.extensions import installed
 from backend.thinkers.base import Addition, Manifest
 from backend.tools.base import Tool

@@ -1,7 +1,5 @@
 """A detector with scripted scores, for tests of the code that uses scores."""
 
-from __future__ import annotations
-
 from backend.media.frame import Frame
 
 

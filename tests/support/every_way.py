@@ -1,7 +1,5 @@
 """The ways to call a server. Each gives a call that a test speaks into and listens to."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence

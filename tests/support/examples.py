@@ -3,8 +3,6 @@
 The check tries the same examples each time, so that only the checked change can make it fail.
 """
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 USUAL = 100

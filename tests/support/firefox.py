@@ -4,8 +4,6 @@ The profile sets only what a test machine needs. Users need no such settings: th
 server are on different hosts or the host's address is not loopback.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

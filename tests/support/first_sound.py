@@ -1,7 +1,5 @@
 """The first sound of a reply in a call: not that of the clip which a slow machine lets the server play before it."""
 
-from __future__ import annotations
-
 from backend.testing.waiting import TIMEOUT_S
 from tests.support.running_server import PlacedCall
 from tests.support.waiting import until

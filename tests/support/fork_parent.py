@@ -7,8 +7,6 @@ the exit status. The answer is the pid. The process ends when the socket is clos
 It forks with one thread and no event loop, so a fork behaves like a fresh start: no work is half done in it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """The input of a provider's model for each reply, from the scripted peer's log: the instructions, then items."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

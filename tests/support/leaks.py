@@ -1,7 +1,5 @@
 """The tasks, threads, sockets, timers and peers of a process, to compare before and after."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading

@@ -1,7 +1,5 @@
 """The looks of a page: both colour schemes on a desktop and on the narrowest phone, and the rules for each."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 from tests.support.axe import assert_accessible

@@ -1,7 +1,5 @@
 """WAV files for a browser's fake microphone: spoken examples with silences between them."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 import wave

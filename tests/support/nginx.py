@@ -1,7 +1,5 @@
 """A real nginx on loopback with the project's own nginx.conf. Only its addresses and folders are replaced."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Additions of the extensions' tests to suites of the core: the modules of one name in `tests/extensions/*/`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SDP offers in the forms that browsers send, and functions that change them."""
 
-from __future__ import annotations
-
 FINGERPRINT = ":".join(["AB"] * 32)
 
 CHROMIUM = (

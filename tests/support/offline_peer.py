@@ -1,7 +1,5 @@
 """The offline server as a test peer: a real process on a free port, ended by its pid."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The calls of a running server, as its operator sees them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

@@ -1,7 +1,5 @@
 """The real page: on a stand-in for its server, or on the real HTTP edge with fake calls and a fake memory."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path

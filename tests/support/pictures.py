@@ -1,7 +1,5 @@
 """Small pictures, made here."""
 
-from __future__ import annotations
-
 import base64
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Ports of this machine: free ones, and ports of programs that have begun to listen."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import time

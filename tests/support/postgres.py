@@ -1,7 +1,5 @@
 """A real PostgreSQL server of Debian, in a folder of its own, for the time of a test."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

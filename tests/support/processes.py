@@ -1,7 +1,5 @@
 """The processes behind a server: found by their command lines, watched until they are gone."""
 
-from __future__ import annotations
-
 import psutil
 
 from tests.support.waiting import until

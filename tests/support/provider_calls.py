@@ -1,7 +1,5 @@
 """A spoken call in a provider's own protocol: two questions are answered, the first answer interrupted."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager

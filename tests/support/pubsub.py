@@ -1,7 +1,5 @@
 """The clients and the pub/sub of one process on a shared Redis."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

@@ -1,7 +1,5 @@
 """A real CalDAV server, Radicale, on loopback: started for a test and ended with it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A real call over loopback: WebRTC from a caller's program to the engine, and the test's own Realtime API."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """The whole server without a key, as its users start it; a stand-in on this machine serves the weather."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A client of the Realtime protocol for tests: plain JSON over a WebSocket, each server event checked by its type."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """Events of the Realtime protocol, each checked by the `openai` package's type for it."""
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 from openai.types.realtime import RealtimeClientEvent, RealtimeServerEvent

@@ -1,7 +1,5 @@
 """A client of the Realtime protocol over WebRTC for tests: stock aiortc, with a microphone, a channel, a recorder."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -4,8 +4,6 @@ Its clients have the rights of a deployment's clients, so that tests notice a mi
 `kubernetes/redis-users.sh`.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The providers' modules, each with a strict peer of its own, for the contract of Responders."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager

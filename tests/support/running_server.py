@@ -1,7 +1,5 @@
 """The whole server as a process, and calls that a program places to it, for end-to-end tests."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

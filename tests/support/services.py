@@ -1,7 +1,5 @@
 """The services behind HTTP routes, for tests that need a few of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any

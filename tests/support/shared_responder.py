@@ -1,7 +1,5 @@
 """One local Responder for all servers that a test process starts: its speech models are loaded once."""
 
-from __future__ import annotations
-
 import atexit
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Sound, as 24 kHz mono PCM16: speech by flite, tones and noise by numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

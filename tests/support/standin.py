@@ -3,8 +3,6 @@
 Failures and drawing of the page are tested against it; speech and hearing against the real server.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

@@ -1,7 +1,5 @@
 """Helpers for background tasks: a plain stream of results, and a run begun without a worker."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from redis.asyncio import Redis

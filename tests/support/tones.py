@@ -1,7 +1,5 @@
 """Sounds that a test can recognise after a trip through Opus."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ways in which a JSON service gives no usable answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.testing.services.server import Reply, json_reply, text_reply

@@ -1,7 +1,5 @@
 """Two servers on one Redis."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

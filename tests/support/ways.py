@@ -1,7 +1,5 @@
 """The files of the server that a piece of work passes: those that the architecture page lists, and the real ones."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import inspect

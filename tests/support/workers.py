@@ -1,7 +1,5 @@
 """`responder-thinker worker` as a process, for tests that want one beside a server."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

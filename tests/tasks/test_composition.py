@@ -1,7 +1,5 @@
 """Background work on the Redis of this machine: an embedded one that other processes join, or none."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

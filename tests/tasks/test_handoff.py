@@ -1,7 +1,5 @@
 """A call's long work goes on without it: on request, after its deadline, or after the caller hangs up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

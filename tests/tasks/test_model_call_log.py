@@ -1,7 +1,5 @@
 """Requests to models are logged inside a scope, without secrets, for their owner, and erased with them."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

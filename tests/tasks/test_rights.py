@@ -1,7 +1,5 @@
 """A background task may use the tools that its user could use when it was created, and asks for no consent."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """The tasks of all users in Redis: their owners, their bounds, and their end."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """A task's states: which run may change it, and when it is over."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

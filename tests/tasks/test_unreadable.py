@@ -3,8 +3,6 @@
 Records of another version are no such case: unknown fields are ignored, and missing ones have defaults.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

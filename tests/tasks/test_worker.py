@@ -1,7 +1,5 @@
 """Workers on a real Redis: what they run, how they stop, and what happens to unfinished tasks."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -1,7 +1,5 @@
 """Workers that are forked from the process that collects report as if the tests had run there."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

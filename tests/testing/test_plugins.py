@@ -1,7 +1,5 @@
 """The test helpers for authors of plugins: the blocks of the how-to run, mistakes are named, and the example serves."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import types

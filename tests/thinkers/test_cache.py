@@ -1,7 +1,5 @@
 """Cached answers: the users they are for, and how long they last."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """One conversation through every Thinker, against local stand-ins of every service."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import ModuleType

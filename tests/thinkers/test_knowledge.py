@@ -1,7 +1,5 @@
 """The knowledge Thinker: the model alone, with the last turns of the conversation."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

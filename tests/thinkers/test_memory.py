@@ -1,7 +1,5 @@
 """The user's memories and preferences in the Thinkers: one stores them, all see them, no other user does."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Reasoning by voice: the outcome is spoken, the thoughts are not."""
 
-from __future__ import annotations
-
 import json
 
 from tests.support.agents import call

@@ -1,7 +1,5 @@
 """Thinkers are found in folders, described by manifests, and asked through one registry."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

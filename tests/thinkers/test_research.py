@@ -1,7 +1,5 @@
 """Research: planned, searched in parallel, checked for gaps, written with its sources."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

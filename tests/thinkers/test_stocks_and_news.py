@@ -1,7 +1,5 @@
 """Stocks and news, from services and as labelled samples."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A tool call from the Responder to its result passes exactly the files that the architecture page lists."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterator

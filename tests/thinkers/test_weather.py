@@ -1,7 +1,5 @@
 """The weather Thinker: real data, or a sample that is called one everywhere."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

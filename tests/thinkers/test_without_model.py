@@ -1,7 +1,5 @@
 """Thinkers without a language model: tools give the answers, and nothing is made up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A whole set of Thinkers over a fake memory and a scripted model."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Questions about the user's long work: through the tool, without a model, and over real records."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Arithmetic as a tool: exact, bounded, and nothing but arithmetic."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

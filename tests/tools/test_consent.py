@@ -1,7 +1,5 @@
 """Consent comes from the user only: which words agree, to which call, and for how long."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import replace

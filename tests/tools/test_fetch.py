@@ -1,7 +1,5 @@
 """Requests to a service: every method, and every failure, with words for the user."""
 
-from __future__ import annotations
-
 import httpx2
 import pytest
 

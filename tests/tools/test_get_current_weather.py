@@ -1,7 +1,5 @@
 """The weather tool against a server that speaks Open-Meteo's JSON, and against one that does not."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

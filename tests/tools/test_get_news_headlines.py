@@ -1,7 +1,5 @@
 """The news tool against a server that speaks NewsAPI's JSON, and against one that does not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

@@ -1,7 +1,5 @@
 """The active mode, as the tool gives it: the turn's, the user's choice, or a named one."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The stock tool against a server that speaks Finnhub's JSON, and against one that does not."""
 
-from __future__ import annotations
-
 import httpx2
 import pytest
 

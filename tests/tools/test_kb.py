@@ -1,7 +1,5 @@
 """The operator's documents: how they are added, and how passages are found."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sqlite3

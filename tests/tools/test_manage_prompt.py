@@ -1,7 +1,5 @@
 """Standing instructions through the tool: added, listed, deleted; bounded, and the user's own."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """A user's memories through the tool: every action, its refusals, and who owns them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Which clients see and call which tool, how the registry shows them, and tools that come and go."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

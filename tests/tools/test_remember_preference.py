@@ -1,7 +1,5 @@
 """Preferences that users state are stored: checked, atomically, for them only."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tool `reminders`: create, list, cancel, each user's own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

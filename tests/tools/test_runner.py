@@ -1,7 +1,5 @@
 """Every rule about tool calls, in the one place that enforces them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

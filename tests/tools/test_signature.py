@@ -1,7 +1,5 @@
 """A tool is described by its signature."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Web search through both providers, and without one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

@@ -1,7 +1,5 @@
 """Addresses and ports of a call: the bound ones, the advertised ones, and a range without free ports."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

@@ -1,7 +1,5 @@
 """A caller over WebRTC arrives with the first connectivity check that has the credentials of our answer."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

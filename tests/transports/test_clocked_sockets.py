@@ -1,7 +1,5 @@
 """Sockets read by the media clock: every datagram arrives whole and once, and no socket blocks the others."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from math import inf

@@ -5,8 +5,6 @@ comes twice, and the provider learns how much of the reply was heard. A sentence
 it may come in two pieces, or lose some of it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The STUN and TURN servers of each side, and their credentials."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from base64 import b64encode

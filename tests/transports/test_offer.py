@@ -1,7 +1,5 @@
 """Which offers are accepted, and what is removed from them."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.errors import BadOffer

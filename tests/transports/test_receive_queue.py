@@ -1,7 +1,5 @@
 """The queue between network and session: bounded, in order, and ended once."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """RTP headers, our own and those of others."""
 
-from __future__ import annotations
-
 import pytest
 from aiortc.rtp import HeaderExtensionsMap, RtpPacket
 

@@ -1,7 +1,5 @@
 """Calls between two real peers on this machine: how they connect, which faults they survive, and that nothing leaks."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re

@@ -1,7 +1,5 @@
 """Calls over WebSocket: how they end, and the answer to a bad client. Sockets are real, except for a stalled send."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """The WebSocket framing: which messages are accepted, which are refused, and why."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """The stories at the start of tests of turns."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.turns.story import Story

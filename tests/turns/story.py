@@ -1,7 +1,5 @@
 """Stories for a turn machine: events, the passing of time, and the machine's commands. Nothing waits."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from backend.turns import commands as do

@@ -4,8 +4,6 @@ It carries out commands as the real shells do, and checks the rules at every one
 `world`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

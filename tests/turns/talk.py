@@ -1,7 +1,5 @@
 """A story of a caller who pauses, and is transcribed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from backend.turns import commands as do

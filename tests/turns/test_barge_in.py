@@ -1,7 +1,5 @@
 """The caller's words during a reply: agreement, interruption, laughter, a murmur, words for another person."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.page_events import MurmurHeard, TranscriptCompleted

@@ -1,7 +1,5 @@
 """A program that commits its caller's input, though the server finds turns."""
 
-from __future__ import annotations
-
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.machine.floor.state import Floor

@@ -1,7 +1,5 @@
 """The words of unfinished speech: shown while they come, joined to their turn, and withdrawn if there was none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from backend.page_events import TranscriptCompleted, TranscriptDelta, UserItemAdded

@@ -1,7 +1,5 @@
 """Each row of the table of reasons, the rules for all of them, and how well fragments are recognised."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

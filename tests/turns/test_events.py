@@ -1,7 +1,5 @@
 """The tables of the turn machine: every event has its rules in them, and every state stays small."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import fields, is_dataclass
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Replies that do not come whole, replies of several messages, and promises without an answer."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Silence of the caller: a nudge, a goodbye, the end."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.page_events import IdleNudged

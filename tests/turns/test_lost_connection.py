@@ -1,7 +1,5 @@
 """A lost connection to the provider: what is requested again, and what the caller hears meanwhile."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from backend.turns import commands as do

@@ -1,7 +1,5 @@
 """A provider that is connected and mute: when the machine changes to another, and when it apologises."""
 
-from __future__ import annotations
-
 from backend.page_events import ReplyFailed
 from backend.turns import commands as do
 from backend.turns import events as ev

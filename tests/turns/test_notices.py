@@ -1,7 +1,5 @@
 """When notices are spoken: each rule as a short story."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

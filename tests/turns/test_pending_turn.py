@@ -1,7 +1,5 @@
 """The pending turn: its reply is prepared early and played late, and it stays one turn across pauses."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.page_events import ReplyDiscarded, TranscriptCompleted, TranscriptInterrupted, TurnMeasured

@@ -1,7 +1,5 @@
 """A promise differs from an answer by its words."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.turns.promises import is_promise

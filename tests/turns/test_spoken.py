@@ -1,7 +1,5 @@
 """How much of a spoken item was heard."""
 
-from __future__ import annotations
-
 from backend.turns.spoken import BYTES_PER_MS, SpokenItem
 
 

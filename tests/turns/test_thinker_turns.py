@@ -1,7 +1,5 @@
 """Thinkers and the turns that asked for them: results spoken, held back, asked for late, dismissed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

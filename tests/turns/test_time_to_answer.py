@@ -1,7 +1,5 @@
 """The time to the first sound, and the time to the answer: earlier words do not count as the answer."""
 
-from __future__ import annotations
-
 from backend.page_events import AnswerMeasured, TurnMeasured
 from backend.turns import events as ev
 from tests.turns.story import MS, Story

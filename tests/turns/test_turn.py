@@ -1,7 +1,5 @@
 """Each rule of turn-taking, as a short story. Time is a number; nothing waits."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.page_events import TranscriptInterrupted, TurnMeasured

@@ -1,7 +1,5 @@
 """The rules of turn-taking, against 100,000 random conversations (and ten thousand with other limits)."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

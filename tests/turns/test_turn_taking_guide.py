@@ -1,7 +1,5 @@
 """The table of reasons in the guide to turn-taking agrees with the server."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Typed words: a turn immediately, or after the answer to the caller's speech."""
 
-from __future__ import annotations
-
 from backend.page_events import TranscriptCompleted
 from backend.turns import commands as do
 from backend.turns import events as ev

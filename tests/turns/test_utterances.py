@@ -1,7 +1,5 @@
 """The kinds of short utterances, by their words."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.turns.utterances import UtteranceKind, kind_of, phrases

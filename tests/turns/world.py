@@ -3,8 +3,6 @@
 The rules of `surroundings` have to hold for all their actions, in any order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from backend.page_events import ThinkerChanged

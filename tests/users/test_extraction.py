@@ -1,7 +1,5 @@
 """Which words introduce their speaker, and which only look as if they did."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.users.extraction import stated

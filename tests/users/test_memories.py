@@ -1,7 +1,5 @@
 """A user's memories, which belong to that user only."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from fakeredis import FakeAsyncRedis

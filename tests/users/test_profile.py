@@ -1,7 +1,5 @@
 """The profile of a user: how each update changes it, and that no update is lost."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a call learns of its caller, and when the Responder gets it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

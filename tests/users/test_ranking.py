@@ -1,7 +1,5 @@
 """Which texts fit a question."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The search of a user's texts by words and by meaning."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@
 - The managed identity of a machine: the Instance Metadata Service's `/metadata/identity/oauth2/token`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ without an API version; a key goes into the `api-key` header, a token of Microso
 (learn.microsoft.com, "Use the GPT Realtime API via WebSockets").
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 

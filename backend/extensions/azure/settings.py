@@ -1,7 +1,5 @@
 """The settings of Azure OpenAI, named AZURE_OPENAI__* in the environment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import Field, SecretStr

@@ -1,7 +1,5 @@
 """This addition gives the Thinker `assistant` the user's calendar."""
 
-from __future__ import annotations
-
 from backend.thinkers.base import Addition
 
 CALENDAR = Addition(

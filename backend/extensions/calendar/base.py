@@ -3,8 +3,6 @@
 Ends are exclusive, as in iCalendar: an all-day event of the 24th ends on the 25th.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol

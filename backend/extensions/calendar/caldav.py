@@ -4,8 +4,6 @@ One account of the server holds a calendar for each user, named by an opaque has
 Every change names, by its ETag, the version that it changes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import logging

@@ -3,8 +3,6 @@
 Reading iCalendar text takes a millisecond an event, so threads do it, and not the event loop that carries the calls.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from contextlib import suppress

@@ -4,8 +4,6 @@ An exception changes one occurrence, and an EXDATE deletes one. When a series mo
 exceptions move along; when it gets other days or another rule, they no longer apply and are removed.
 """
 
-from __future__ import annotations
-
 import copy
 from datetime import UTC, datetime, time, timedelta
 from typing import Any

@@ -4,8 +4,6 @@ One text holds one event: its master and, for a series, the exceptions. Each exc
 names the occurrence that it replaces.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta

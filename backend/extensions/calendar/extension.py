@@ -1,7 +1,5 @@
 """The users' calendars, in Redis or on a CalDAV server."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Events in Redis: each user has one list of events, which never expires."""
 
-from __future__ import annotations
-
 from backend.extensions.calendar.base import CalendarRefused, EventChanged, NoSuchEvent, Span, Stored
 from backend.extensions.calendar.events import may_touch
 from backend.users.lists import UserLists

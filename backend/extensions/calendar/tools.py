@@ -3,8 +3,6 @@
 Times are read in the user's own time zone. Changing and deleting an event needs the user's agreement.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Typed turns for clients of the OpenAI API: `/v1/chat/completions` and `/v1/models`."""
 
-from __future__ import annotations
-
 from backend.access.principal import Grant
 from backend.extension import Extension
 from backend.extensions.chat_completions.routes import router

@@ -1,7 +1,5 @@
 """This module turns a request to `/v1/chat/completions` into a typed turn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

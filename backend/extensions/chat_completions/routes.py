@@ -4,8 +4,6 @@ Such a client sends the whole conversation each time, and the server keeps none 
 conversation (`metadata.conversation_id`), or have a new one kept (`store`): the turn then continues the kept one.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

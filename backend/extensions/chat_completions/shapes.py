@@ -4,8 +4,6 @@ A chunk that was sent cannot be taken back. If the steps after the turn add to t
 sent; if they rewrite the answer, the new one is sent whole, after an empty line.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

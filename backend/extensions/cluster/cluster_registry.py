@@ -9,8 +9,6 @@ Fields that a newer version adds are ignored by an older one; a new field needs 
 read what an older one wrote. An entry that cannot be decoded is skipped and counted.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from backend.runtime.faults import decode_all, decode_or_skip

@@ -1,7 +1,5 @@
 """Several processes serve as one (WORKERS, SHARE_SESSIONS): each answers for the calls of all."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The metrics of all processes behind one port, as one page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A session with its call in another process: requests go there, and its events come from there."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -3,8 +3,6 @@
 Calls never wait for it: it notes changes, and one task writes all noted changes to Redis in one round trip.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -5,8 +5,6 @@ immediately, and a request without an answer fails at its time limit. Messages t
 counted, and fields that only a newer version knows are ignored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import secrets

@@ -1,7 +1,5 @@
 """This extension cancels the echo in calls in which the assistant's own voice returns."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

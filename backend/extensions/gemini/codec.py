@@ -17,8 +17,6 @@ tools guide and the page of `gemini-3.8-live` on the same site. What differs fro
     briefing     A connection's configuration is fixed; a resumed session may have another.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The Responder over Gemini's Live API, which has its own protocol. Thinkers get no model from this provider."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 from functools import partial
 from urllib.parse import urlsplit

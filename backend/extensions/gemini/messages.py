@@ -1,7 +1,5 @@
 """The parts of Gemini's Live API messages that are read (ai.google.dev/api/live). Unknown fields are ignored."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from msgspec import Struct

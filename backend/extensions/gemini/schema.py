@@ -3,8 +3,6 @@
 The fields that a voice call may need are here; other fields of the API are refused as well.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

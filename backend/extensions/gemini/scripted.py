@@ -3,8 +3,6 @@
 The tests of this extension play the parts of the API that outlive a connection.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The settings of Gemini's Live API, named GEMINI__* in the environment."""
 
-from __future__ import annotations
-
 from pydantic import Field, SecretStr
 
 from backend.settings.plugin import PluginSettings

@@ -4,8 +4,6 @@ Documented at docs.github.com/rest, version 2022-11-28. Requests that change not
 sent once, and raises `Unknown` when it is not known whether it arrived.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

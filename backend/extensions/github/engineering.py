@@ -1,7 +1,5 @@
 """The Thinker for issues on GitHub. It is offered if a token and a repository are set."""
 
-from __future__ import annotations
-
 from backend.thinkers.base import Manifest
 
 MANIFEST = Manifest(

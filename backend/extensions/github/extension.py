@@ -1,7 +1,5 @@
 """Issues on GitHub, by voice and by text."""
 
-from __future__ import annotations
-
 from backend.extension import Extension
 from backend.extensions.github.settings import GitHubSettings
 

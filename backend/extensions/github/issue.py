@@ -4,8 +4,6 @@ Before it posts, the tool looks for a post of the last hour with the same text, 
 comes, the tool looks once more.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Settings of the GitHub tool (`GITHUB__…`)."""
 
-from __future__ import annotations
-
 import re
 
 from pydantic import Field, SecretStr, field_validator

@@ -3,8 +3,6 @@
 It checks tokens, divides lists into pages, and refuses missing or wrong fields.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The call sends only speech, so silence fills the time in which the caller says n
 the time that has passed, since audio ahead of time is heard late. None is put within speech, which may come in bursts.
 """
 
-from __future__ import annotations
-
 from backend.media.frame import BYTES_PER_MS
 
 CHUNK_MS = 100

@@ -17,8 +17,6 @@ Written against the types in `openai.types.live` and OpenAI's guides "Managing G
     briefing     The instructions are fixed at the start: new parts of later ones are appended, silently.
 """
 
-from __future__ import annotations
-
 import json
 from array import array
 from dataclasses import dataclass, field

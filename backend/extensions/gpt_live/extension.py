@@ -1,7 +1,5 @@
 """OpenAI's GPT-Live: it has a protocol of its own, hears while it speaks, and hands work over by itself."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 from functools import partial
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The messages of GPT-Live: the parts that are read, and texts cut to the size of one message."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ The types state a few rules only in words: the first event, required fields that
 are here as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, get_args
 

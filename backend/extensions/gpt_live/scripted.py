@@ -5,8 +5,6 @@ description. Appended commentary is spoken, and instructions are carried out if 
 nothing, it sends as much silence as it hears.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The settings of OpenAI's GPT-Live, named GPT_LIVE__* in the environment; its key is OPENAI_API_KEY."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from backend.settings.plugin import PluginSettings

@@ -4,8 +4,6 @@ They become the transcripts of the caller's turns, and the task of a delegation,
 latest words, and the model's words since.
 """
 
-from __future__ import annotations
-
 import json
 
 from backend.turns import events as ev

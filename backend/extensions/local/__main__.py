@@ -1,7 +1,5 @@
 """`python -m backend.extensions.local`: serve, print the address as a JSON line, end on SIGTERM or with the parent."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

@@ -1,7 +1,5 @@
 """The local Responder as a service: one voice session for each connection, as many as the machine can serve."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any

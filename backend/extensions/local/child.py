@@ -1,7 +1,5 @@
 """The local Responder runs in a child process beside the server, which calls it over the network like a provider."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

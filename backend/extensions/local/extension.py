@@ -1,7 +1,5 @@
 """The Responder without a provider: recognition, dialogue and voice on this machine."""
 
-from __future__ import annotations
-
 from backend.extension import Extension
 from backend.extensions.local.dialogue.vectors import local_embeddings
 from backend.extensions.local.provider import is_installed, open_local, share_local

@@ -1,7 +1,5 @@
 """Sentences in callers' words. Routing without a language model learns the Thinkers from them."""
 
-from __future__ import annotations
-
 from backend.thinkers.base import Addition
 
 PHRASES: dict[str, tuple[str, ...]] = {

@@ -1,7 +1,5 @@
 """The local Responder: a process beside the server, or the one at OFFLINE_URL."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The packages without which the local Responder cannot start: those that its extra asks for on every platform."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from importlib import metadata

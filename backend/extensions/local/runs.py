@@ -1,8 +1,6 @@
 """The probability of the next word or token, by the runs of a few texts. Pure. The followers of the last one, two or
 three members are counted, and interpolated by the method of Witten and Bell."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The settings of the local Responder (`LOCAL_…`), and of the process that plays it (`OFFLINE_…`)."""
 
-from __future__ import annotations
-
 from pydantic import Field, SecretStr
 
 from backend.settings.plugin import PluginSettings

@@ -10,8 +10,6 @@ dropped from the queue, or stopped after the present piece.
 Frames in both directions are a header, then a payload (`FRAME`, big-endian); `speech_worker.py` is the other side.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -4,8 +4,6 @@ Standard input carries jobs and cancellations, standard output pieces of answers
 The process ends when its standard input does.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import queue

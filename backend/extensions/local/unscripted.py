@@ -4,8 +4,6 @@ A server treats the peer as a provider with a model, so the schema of its routin
 adds the descriptions of the core's Thinkers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ hear                  ──► its final transcript
 answer                ──► once every transcript is known: the dialogue's sentences, each spoken when it comes
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator

@@ -3,8 +3,6 @@
 Every input of a score must be given: a finding that was not mentioned may still be present.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Health questions: clinical scores, medical literature, and a Thinker that informs without being a doctor."""
 
-from __future__ import annotations
-
 from backend.extension import Extension
 from backend.extensions.medical.settings import MedicalSettings
 

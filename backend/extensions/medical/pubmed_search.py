@@ -4,8 +4,6 @@ They are documented at ncbi.nlm.nih.gov/books/NBK25499. `esearch` finds ids, `es
 `efetch` returns abstracts, as XML only.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Literal

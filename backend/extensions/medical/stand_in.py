@@ -1,7 +1,5 @@
 """A local stand-in for NCBI's E-utilities, which answers with the documented JSON and XML."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from backend.testing.services.server import Reply, Request, json_reply, text_reply

@@ -1,7 +1,5 @@
 """Answers health questions from research articles, calculators and the operator's documents, but not as a doctor."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backend.thinkers.base import Addition, Answer, Manifest

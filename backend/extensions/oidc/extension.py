@@ -1,7 +1,5 @@
 """Users sign in at the operator's OpenID provider (`ACCESS=oidc`)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

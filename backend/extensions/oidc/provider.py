@@ -5,8 +5,6 @@ client. A user's id is a hash of the claims `iss` and `sub`: no name or address 
 extra `oidc`, so they are imported when a user signs in.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Mapping

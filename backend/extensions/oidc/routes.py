@@ -4,8 +4,6 @@ A visitor who signs in for the first time becomes the account (`access/store.py`
 sign-in to the browser that began it, so that no link can sign a user in to another person's account.
 """
 
-from __future__ import annotations
-
 import hmac
 from typing import Annotated
 from urllib.parse import urljoin

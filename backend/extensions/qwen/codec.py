@@ -14,8 +14,6 @@ server-events). The differences:
 - An error of `response.create` names it in `param`; this is documented only for its sibling Qwen-Audio.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Alibaba's Qwen-Omni-Realtime. It serves no Thinkers here: its chat completions are at another address."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 
 from backend.extension import Extension

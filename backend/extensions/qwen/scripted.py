@@ -3,8 +3,6 @@
 Qwen's own fields are checked here, all others by the types of the `openai` package.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable
 from typing import Any

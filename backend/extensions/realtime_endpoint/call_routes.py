@@ -4,8 +4,6 @@
 call's id, `rtc_…`, its owner opens the sideband (`GET /v1/realtime?call_id=`) or hangs up.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import msgspec

@@ -5,8 +5,6 @@ it, it expires by itself, and it is exported and erased with the user's data. It
 below, and cannot make another secret. A secret made with a cookie is void once the user's cookies are.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode

@@ -1,7 +1,5 @@
 """The queue of server events for a WebSocket, ordered and bounded: a client that does not read is disconnected."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable

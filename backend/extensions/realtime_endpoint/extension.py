@@ -1,7 +1,5 @@
 """Calls from clients of the OpenAI Realtime API, over WebSocket and WebRTC."""
 
-from __future__ import annotations
-
 from backend.access.principal import Grant
 from backend.extension import Extension
 from backend.extensions.realtime_endpoint import call_routes, socket_routes

@@ -1,7 +1,5 @@
 """The session of a client that begins a call, or asks for a client secret."""
 
-from __future__ import annotations
-
 import time
 
 from backend.errors import BadRequest

@@ -4,8 +4,6 @@ The transport of text (a WebSocket, a data channel) and audio is outside. It cal
 each server event through `send`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 

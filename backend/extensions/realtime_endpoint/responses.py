@@ -1,7 +1,5 @@
 """The responses that are being sent to the client. The provider may be ahead of the client."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from backend.realtime.items import Item

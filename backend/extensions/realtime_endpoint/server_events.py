@@ -21,8 +21,6 @@ cough or "mm-hmm" over a reply does not cause it.
     ProviderComplained                      error
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 

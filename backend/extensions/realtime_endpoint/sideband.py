@@ -1,7 +1,5 @@
 """The WebSocket of a program that follows a client's call and may act on it."""
 
-from __future__ import annotations
-
 import asyncio
 
 from starlette.websockets import WebSocket

@@ -1,7 +1,5 @@
 """`/v1/realtime`: the OpenAI Realtime protocol, for clients that use it instead of this server's API."""
 
-from __future__ import annotations
-
 import secrets
 from typing import Annotated, Any, Literal
 

@@ -4,8 +4,6 @@ Our media clock paces the audio to the client. So the server can turn a reply do
 knows the heard part.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import Any

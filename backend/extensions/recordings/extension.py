@@ -1,7 +1,5 @@
 """Recordings of calls, made only where the caller agrees."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial

@@ -9,8 +9,6 @@ A process that is killed leaves a journal without its last lines, which can stil
 while it is written. A journal without an end and without a lock was cut.
 """
 
-from __future__ import annotations
-
 import fcntl
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -5,8 +5,6 @@ PyAV releases the interpreter's lock while it encodes and decodes, so that calls
 -60 dB; lower rates mix the channels.
 """
 
-from __future__ import annotations
-
 import itertools
 import struct
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ It gives frames and events their time on the recording's clock, and puts them in
 `extensions/recordings/writer.py`. That takes a few microseconds each, and nothing while no recording runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from backend import page_events as page

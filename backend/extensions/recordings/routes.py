@@ -3,8 +3,6 @@
 `POST /api/sessions/{id}/recording` gives the caller's consent to the recording of a live call, or takes it back.
 """
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Settings of recordings (`RECORDING__…`): whether calls may be recorded, and how long recordings are kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import Field

@@ -6,8 +6,6 @@ gaps. After every `BLOCK_FRAMES`, the least and the greatest delay show whether 
 or too many (then a received frame without sound may be left out).
 """
 
-from __future__ import annotations
-
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE
 
 BLOCK_FRAMES = 50

@@ -7,8 +7,6 @@ A folder is found only by its owner's id, and no file name comes from outside. T
 may be slow.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re

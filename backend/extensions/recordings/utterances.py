@@ -4,8 +4,6 @@ An utterance of the assistant lasts while its frames play; words that were never
 of the caller lasts from the first onset to the last pause of their voice. Its words share that time by their length.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import accumulate
 from typing import TypedDict

@@ -6,8 +6,6 @@ If the disk is too slow, the queue fills up, frames are left out, and the gap is
 at all, the recording ends, and the call goes on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

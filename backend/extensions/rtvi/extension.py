@@ -1,7 +1,5 @@
 """Calls from web and mobile client kits that speak RTVI, the protocol of Pipecat."""
 
-from __future__ import annotations
-
 from backend.access.principal import Grant
 from backend.extension import Extension
 from backend.extensions.rtvi.messages import refusal

@@ -4,8 +4,6 @@ A `Frame` holds one of `text = 1`, `audio = 2`, `transcription = 3` and `message
 them: audio (`id = 1, name = 2, audio = 3, sample_rate = 4, num_channels = 5`) and a message (`data = 1`, JSON text).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 https://docs.pipecat.ai/client/rtvi-standard
 """
 
-from __future__ import annotations
-
 import secrets
 from typing import Any, Literal, TypeVar
 

@@ -4,8 +4,6 @@ The transport of messages (a WebSocket, a data channel) and audio is outside. It
 each message through `send`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

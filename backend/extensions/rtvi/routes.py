@@ -1,7 +1,5 @@
 """`/api/rtvi` and `/api/rtvi/offer`: RTVI, the protocol of Pipecat's client kits, over a WebSocket and over WebRTC."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Request, WebSocket

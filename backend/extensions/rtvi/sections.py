@@ -4,8 +4,6 @@ An answer has as many sections as its offer (RFC 8829). A refused section would 
 its tracks by their position. An inactive section costs nothing in the server, and changes nothing in the client.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from backend.errors import BadOffer

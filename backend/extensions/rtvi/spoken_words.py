@@ -4,8 +4,6 @@ A sentence is sent when its words have come (`new`), and again once it was heard
 (`in-progress`). Clients of the protocol's first version get the flag `spoken` instead.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -17,8 +17,6 @@
     HangUp over a limit                      error
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any

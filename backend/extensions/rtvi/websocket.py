@@ -4,8 +4,6 @@ Our media clock paces the audio, so that the server can turn a reply down and kn
 loses sound after it has run empty. So a reply begins a little ahead of time, and sounds on that long when interrupted.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 The table in docs/howto/providers.md lists the differences and their sources.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A self-hosted server of the Realtime protocol. It serves no Thinkers: other settings name their models."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 
 from backend.errors import SetupError

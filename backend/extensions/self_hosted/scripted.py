@@ -4,8 +4,6 @@ Each takes only events of the `openai` package's types that the server carries o
 would ignore or misread, so that no test passes because of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

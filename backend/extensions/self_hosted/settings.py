@@ -1,7 +1,5 @@
 """The settings of a self-hosted server of the Realtime protocol, named SELF_HOSTED__* in the environment."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field, SecretStr

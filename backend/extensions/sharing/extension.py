@@ -1,7 +1,5 @@
 """Links by which a user shares the transcript of a conversation."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

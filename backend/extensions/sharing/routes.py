@@ -4,8 +4,6 @@ A token is a link's id, which cannot be guessed. Readers get only words and the 
 other time, and no cookie.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

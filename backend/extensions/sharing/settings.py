@@ -1,7 +1,5 @@
 """Settings of shared transcripts (`SHARING__…`)."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from backend.settings.plugin import PluginSettings

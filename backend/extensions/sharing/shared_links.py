@@ -7,8 +7,6 @@ A link holds no words: its page shows what the conversation had when it was shar
 conversation is kept. Every method may raise `MemoryUnavailable`.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 from dataclasses import dataclass

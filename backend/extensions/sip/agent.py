@@ -5,8 +5,6 @@ and only a limited number per minute. While there are transactions, the agent lo
 otherwise there is no timer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

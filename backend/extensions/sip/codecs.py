@@ -1,7 +1,5 @@
 """The codecs of calls by SIP, both ways: G.711 as in media streams, G.722, and Opus as in WebRTC."""
 
-from __future__ import annotations
-
 from backend.extensions.sip import g722
 from backend.extensions.sip.sdp import CodecName
 from backend.media import g711

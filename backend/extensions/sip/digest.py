@@ -5,8 +5,6 @@ nonce is valid for a minute, from one address. Each count (`nc`) of a nonce is a
 INVITE cannot be replayed. Telephones support only MD5, which hides the password from the network and does no more.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections import OrderedDict

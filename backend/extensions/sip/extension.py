@@ -1,7 +1,5 @@
 """Calls by SIP: from a trunk, a telephone system, or a softphone."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

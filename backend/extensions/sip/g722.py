@@ -4,8 +4,6 @@ Its RTP clock runs at 8,000 Hz although there are twice as many samples (RFC 355
 Data that FFmpeg cannot decode raise `BadPacket`.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import av

@@ -3,8 +3,6 @@
 A scanner that looks for open telephone servers gets 401 or 403 a few times, and then no answer.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Keys of the telephone in RTP packets (RFC 4733), pure."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

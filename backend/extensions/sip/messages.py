@@ -4,8 +4,6 @@ The network is not trusted: a message must have the headers that RFC 3261, 8.1.1
 answer to a request over UDP goes to the address that the request came from (RFC 3581).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from contextlib import suppress

@@ -4,8 +4,6 @@ A supervised loop keeps the registration for as long as the user agent runs. Eac
 32 seconds; the pause after a failure doubles up to five minutes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from contextlib import suppress

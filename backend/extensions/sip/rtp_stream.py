@@ -6,8 +6,6 @@ the INVITE. The first such sender is kept. Another port of those hosts may repla
 stranger who guesses a port can neither speak into a call nor receive its sound.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

@@ -4,8 +4,6 @@ One audio stream by plain RTP is accepted; every other stream is refused with po
 have, the first in *our* order is used, since G.711 costs least.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ If several processes of the server run on one machine, the one that has the SIP 
 another one takes over.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import hmac

@@ -10,8 +10,6 @@ Only requests of admitted peers become transactions; strangers are answered stat
 seconds, and each table is bounded: requests beyond the bound are dropped, as if the network had lost them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf

@@ -1,7 +1,5 @@
 """Calls by the telephone providers Twilio, Telnyx and Plivo, as media streams."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

@@ -6,8 +6,6 @@ the rest. `dtmf` is a key that the caller has pressed. Unknown events are ignore
 name the facts in `start` differently; all names are read. Each provider has a class that writes its messages.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from base64 import b64encode

@@ -9,8 +9,6 @@ Truncation uses this: unheard frames are subtracted from the played time, and ke
 the reply is restored.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 

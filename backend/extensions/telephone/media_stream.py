@@ -4,8 +4,6 @@ The provider plays from its own buffer. So a flush returns as heard what was sen
 as unheard. `clear` drops those frames at the provider, and they are sent again if the reply is restored.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, deque
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ https://www.plivo.com/docs/voice/concepts/signature-validation, …/docs/voice/x
 only an address that serves it.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import re

@@ -2,8 +2,6 @@
 `framing.py` is common, too. Each provider has a file for the rest; a new provider is a file beside `twilio.py`.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ admitted session that is bound to the provider's id of the call. Only that token
 opens nothing else, since the provider sees it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl, urlsplit

@@ -1,7 +1,5 @@
 """Settings of the telephone providers (`TWILIO__…`, `TELNYX__…`, `PLIVO__…`)."""
 
-from __future__ import annotations
-
 from pydantic import Field, SecretStr
 
 from backend.settings.plugin import PluginSettings

@@ -4,8 +4,6 @@ https://developers.telnyx.com/docs/voice/programmable-voice/texml-verbs/stream,
 …/api-reference/websockets/stream-call-media-over-websocket, …/api-reference/texml-rest-commands/update-call
 """
 
-from __future__ import annotations
-
 import json
 import time
 from base64 import b64decode

@@ -4,8 +4,6 @@ https://www.twilio.com/docs/usage/webhooks/webhooks-security, …/docs/voice/twi
 …/docs/voice/media-streams/websocket-messages, …/docs/voice/api/call-resource
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 from base64 import b64encode

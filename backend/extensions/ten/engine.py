@@ -4,8 +4,6 @@ The package's Python wrapper costs more than the call, and raises from its destr
 library is for Linux on x86-64, and needs libc++. The licence is Apache 2.0 with added terms: see the README.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 from functools import cache

@@ -1,7 +1,5 @@
 """TEN VAD can detect speech in place of Silero."""
 
-from __future__ import annotations
-
 import logging
 
 from pydantic import Field

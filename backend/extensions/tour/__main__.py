@@ -1,7 +1,5 @@
 """The command `responder-thinker tour`, which is `python -m backend.extensions.tour`."""
 
-from __future__ import annotations
-
 import logging
 from typing import Annotated
 

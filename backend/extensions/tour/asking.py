@@ -1,7 +1,5 @@
 """One question of the tour, typed or spoken in a call, and its outcome."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence

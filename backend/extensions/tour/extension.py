@@ -1,7 +1,5 @@
 """A tour shows every Thinker at work, without a key or a network."""
 
-from __future__ import annotations
-
 from backend.extension import Extension, ModuleCommand
 
 EXTENSION = Extension(

@@ -3,8 +3,6 @@
 A new Thinker needs no entry: both rounds ask its example.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The tour starts the server, asks every Thinker by text and by voice, and prints the outcomes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

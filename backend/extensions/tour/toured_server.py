@@ -1,7 +1,5 @@
 """The toured server is a process with its own data folder and without the user's settings."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -4,8 +4,6 @@ A full queue loses its oldest span. The exporter repeats a failed request for so
 the log says so.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

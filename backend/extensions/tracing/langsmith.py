@@ -3,8 +3,6 @@
 LangSmith calls a span a *run*.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Settings of tracing: the destinations of traces, and whether traces hold the words."""
 
-from __future__ import annotations
-
 import re
 from typing import Self
 

@@ -12,8 +12,6 @@ The child handles one request at a time. Requests and answers have a header and 
 big-endian). A request has 24 kHz mono PCM16 or words in UTF-8, an answer has JSON.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """The classification of short utterances ("yeah", "stop", a cough) by their sound, before a transcript comes."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -7,8 +7,6 @@ correlates with itself, shifted by one note. Two and a half notes are needed.
 The limit comes from synthetic laughs (at least 0.84) and sentences (at most 0.63), not from recordings of people.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -12,8 +12,6 @@ likelihood linear regression, Leggetter and Woodland 1995, has that form). `pyth
 learns the matrix. The process ends when its standard input does.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

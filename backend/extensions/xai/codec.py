@@ -13,8 +13,6 @@ Its schema is published (docs.x.ai/voice-realtime.ws.json; guide: docs.x.ai, "Vo
 - `status_details` is text, and the end of a session is an error of the type `max_duration`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

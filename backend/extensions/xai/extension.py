@@ -1,7 +1,5 @@
 """xAI's voice agent API. It serves no Thinkers here: other settings name their models."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 
 from backend.extension import Extension

@@ -4,8 +4,6 @@ While it finds turns, it answers each by itself and refuses `input_audio_buffer.
 here, all others by the types of the `openai` package.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The settings of xAI's voice agent API, named XAI__* in the environment."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field, SecretStr

@@ -1,7 +1,5 @@
 """This step mentions due reminders in the user's next typed turn; in a call, the call speaks them itself."""
 
-from __future__ import annotations
-
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.notifications.dispatcher import NotificationDispatcher

@@ -5,8 +5,6 @@ is asked for further words first. With `as_tool_result` the findings are a tool 
 instead of data in the instructions.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from typing import Any

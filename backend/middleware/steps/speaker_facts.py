@@ -1,7 +1,5 @@
 """This step describes the speaker: name, home, preferences, and noted facts."""
 
-from __future__ import annotations
-
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.storage.memory import Memory

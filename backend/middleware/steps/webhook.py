@@ -1,7 +1,5 @@
 """This step sends every finished turn to the operator's webhook, if one is set up."""
 
-from __future__ import annotations
-
 from backend.citations import as_json
 from backend.middleware.base import StepOptions, WholeTurn, step
 from backend.notifications.webhooks import WebhookClient

@@ -5,8 +5,6 @@ transcripts and replies that a handler makes. Each returns effects (`effects.py`
 One reply at a time writes to the conversation; from its `Order` to its `End` it is the active one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The orders of the core, in sequence. The shell carries them out and decides nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

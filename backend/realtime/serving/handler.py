@@ -1,7 +1,5 @@
 """The handler behind the Realtime protocol: a script, or recognition, dialogue and synthesis. One per connection."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 from backend.realtime.items import Item

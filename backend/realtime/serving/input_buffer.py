@@ -1,7 +1,5 @@
 """The caller's audio since the last commit: append, commit, clear. Bounded."""
 
-from __future__ import annotations
-
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.realtime.faults import Fault, invalid, nothing_to_commit
 from backend.realtime.fields import MIN_COMMIT_MS, audio_of

@@ -3,8 +3,6 @@
 A handler yields parts; the core turns them into server events in the API's order. Delays are the handler's own awaits.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from msgspec import Struct

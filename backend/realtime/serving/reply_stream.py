@@ -4,8 +4,6 @@ A message stays open until a call, the end or a cancellation closes it. A cancel
 deltas); its end is then 'cancelled', whatever the handler says.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Generator, Iterator, Sequence
 

@@ -4,8 +4,6 @@ Pure: audio in, onsets and ends out, both in milliseconds of audio received so f
 that leaves endpointing to the provider; since it does not know the meaning, `semantic_vad` merely waits longer.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from operator import mul

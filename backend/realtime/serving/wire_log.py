@@ -1,7 +1,5 @@
 """Notes of the traffic of a connection: none, unless a subclass keeps them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from backend.realtime.conversation import Conversation

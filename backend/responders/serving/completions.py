@@ -1,7 +1,5 @@
 """`/v1/chat/completions` of a server that plays the API: the request is read, the answer sent whole or in chunks."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """uvicorn, set up for this server: no compression, bounded messages, and connections that can be broken on purpose."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The HTTP surface of a server that plays the Realtime API: `/v1/realtime`, `/v1/chat/completions`, `/v1/models`."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The WebSocket around the core: it reads client events, runs the handler and writes server events."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager

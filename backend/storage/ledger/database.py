@@ -1,7 +1,5 @@
 """The ledger's database is SQLite in WAL mode in a file of this server, or an operator's PostgreSQL."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import logging

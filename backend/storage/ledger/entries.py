@@ -1,7 +1,5 @@
 """The entries of the ledger, and their table: one row for each message, tool call and Thinker's answer."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 

@@ -4,8 +4,6 @@ Redis keeps live conversations; the ledger keeps past ones. Writing never waits 
 and erased by its owner's id alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager

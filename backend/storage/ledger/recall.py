@@ -1,7 +1,5 @@
 """Recall reads conversations from memory, or from the ledger, and can put them back into memory."""
 
-from __future__ import annotations
-
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.memory import HISTORY_LIMIT, Memory
 from backend.storage.messages import Message

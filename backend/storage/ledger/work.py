@@ -3,8 +3,6 @@
 A Thinker's run and a typed turn are such pieces. Code that runs within one finds it in `current_work`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ A slow or absent database never affects a call; once the queue is full, the olde
 again when the answer to it was lost; the table keeps each entry once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """`python -m backend.testing.offline`: the scripted peer, started and ended as the local Responder is."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

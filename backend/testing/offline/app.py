@@ -1,7 +1,5 @@
 """The HTTP routes of the scripted peer: those of the API that it plays, and `/debug` for tests."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 

@@ -4,8 +4,6 @@ Entries are kept as JSON: the garbage collector would take tens of milliseconds 
 connections' logs.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from typing import Any

@@ -1,7 +1,5 @@
 """A conversation that passes on only events that fit a schema."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
 from typing import Any

@@ -4,8 +4,6 @@ The API treats an unknown field as a mistake; the types alone would let it pass.
 serve than the plain one, so it is only used to check a client (`--strict`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 

@@ -3,8 +3,6 @@ in an extension's module `scripted` names the conversations that check a provide
 `unscripted` answers chat completions.
 """
 
-from __future__ import annotations
-
 from starlette.responses import Response
 
 from backend.errors import SetupError

@@ -1,7 +1,5 @@
 """Finnhub's documented JSON, for a local stand-in."""
 
-from __future__ import annotations
-
 from backend.testing.services.server import Reply, Request, json_reply
 
 KEY = "finnhub-key"

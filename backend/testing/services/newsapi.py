@@ -1,7 +1,5 @@
 """NewsAPI's documented JSON, for a local stand-in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from backend.testing.services.server import Reply, Request, json_reply

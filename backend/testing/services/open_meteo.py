@@ -1,7 +1,5 @@
 """Open-Meteo's documented JSON, for a local stand-in of both its APIs."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The documented JSON of SearXNG and Brave Search, for local stand-ins."""
 
-from __future__ import annotations
-
 from backend.testing.services.server import Reply, Request, json_reply, text_reply
 
 BRAVE_KEY = "brave-key"

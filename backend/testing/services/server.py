@@ -4,8 +4,6 @@ async with serving(lambda request: json_reply({"ok": True})) as server:
     ... server.url, server.requests
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

@@ -3,8 +3,6 @@
 An extension that asks a service of its own has a module `stand_in` with a function `as_service`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

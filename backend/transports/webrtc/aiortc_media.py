@@ -12,8 +12,6 @@ aiortc makes a transceiver's receiver and sender at construction; `take_over` re
 changes what is used here, calls connect and stay silent, or do not connect: `tests/test_library_pins.py` fails first.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterable

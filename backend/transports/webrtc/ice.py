@@ -1,7 +1,5 @@
 """The ICE configuration: STUN and TURN servers, the advertised address, the UDP ports, the time limits."""
 
-from __future__ import annotations
-
 import ipaddress
 from dataclasses import dataclass
 

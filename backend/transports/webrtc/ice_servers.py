@@ -6,8 +6,6 @@ signature (coturn: `use-auth-secret` and `static-auth-secret`; draft-uberti-beha
 password in the settings are the server's own and are not given to callers: then only our side of a call is relayed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import time

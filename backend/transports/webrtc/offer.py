@@ -12,8 +12,6 @@ These parts of an offer are removed:
 - `end-of-candidates`, since no candidate may be left by now, and ICE would give up before that packet.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 

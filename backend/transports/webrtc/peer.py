@@ -5,8 +5,6 @@ state of the connection. The server's WebRTC transport and the `talk` client bot
 API.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

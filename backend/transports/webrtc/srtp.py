@@ -7,8 +7,6 @@ up, and raises for each refused packet. `Protection` uses its binding (`pylibsrt
 only the fixed part is written.
 """
 
-from __future__ import annotations
-
 from struct import Struct
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The word lists and patterns of each language for the rules of turn-taking: a file a language, read once."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence

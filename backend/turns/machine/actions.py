@@ -1,7 +1,5 @@
 """The moves that several rules share: hold a reply, stop a reply, leave a mute provider, hang up."""
 
-from __future__ import annotations
-
 from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns.commands import Clip, Purpose

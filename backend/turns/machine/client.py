@@ -3,8 +3,6 @@
 The program decides when a reply is asked for; nothing that it puts into the conversation is answered before.
 """
 
-from __future__ import annotations
-
 import json
 
 from backend import page_events as page

@@ -1,7 +1,5 @@
 """The rules for a connection to the provider that breaks, comes back or stays away while the call goes on."""
 
-from __future__ import annotations
-
 import json
 
 from backend import page_events as page

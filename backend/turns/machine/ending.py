@@ -1,7 +1,5 @@
 """The rules for a call's end: a last sentence is played immediately, or at a limit after the present reply."""
 
-from __future__ import annotations
-
 from backend.turns import events as ev
 from backend.turns.commands import Clip
 from backend.turns.limits import GOODBYE_WITHIN_S

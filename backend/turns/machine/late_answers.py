@@ -1,7 +1,5 @@
 """The rules for late answers, which are notices under the ids of their calls: see the table in `turns.turn`."""
 
-from __future__ import annotations
-
 import json
 import re
 

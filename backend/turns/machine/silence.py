@@ -1,7 +1,5 @@
 """The rules for silence: a filler while a Thinker works, a nudge, a goodbye, an apology for a missing answer."""
 
-from __future__ import annotations
-
 from backend import page_events as page
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose

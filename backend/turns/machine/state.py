@@ -1,7 +1,5 @@
 """The state of one conversation: the four machines, what stands beside them, and the smallest moves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Tables of rules: what an event does in each state of a machine. In a state without a rule it does nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar

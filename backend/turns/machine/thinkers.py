@@ -1,7 +1,5 @@
 """The rules for Thinkers at work: their tool calls, their answers in time or late, and dismissed calls."""
 
-from __future__ import annotations
-
 import json
 
 from backend import page_events as page

@@ -1,7 +1,5 @@
 """The ledger of a conversation's tool calls."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

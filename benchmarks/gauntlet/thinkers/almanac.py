@@ -1,7 +1,5 @@
 """A Thinker that answers after as many seconds as its query says, like a slow tool."""
 
-from __future__ import annotations
-
 import asyncio
 
 from backend.thinkers.base import Answer, Manifest

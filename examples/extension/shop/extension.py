@@ -1,7 +1,5 @@
 """An example extension in a folder: a setting, a route and a tool. `PLUGIN_FOLDERS=examples/extension` loads it."""
 
-from __future__ import annotations
-
 from backend.access.principal import Grant
 from backend.extension import Extension
 

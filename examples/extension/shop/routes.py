@@ -1,7 +1,5 @@
 """`GET /api/shop`: the shop's data for a page."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter
 
 from backend.http.context import Here

@@ -1,7 +1,5 @@
 """The setting of the shop, `SHOP__OPENING_HOURS`."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from backend.settings.plugin import PluginSettings

@@ -1,7 +1,5 @@
 """The tool that gives a Thinker the opening hours."""
 
-from __future__ import annotations
-
 from backend.tools.base import Result, tool
 
 from .settings import ShopSettings

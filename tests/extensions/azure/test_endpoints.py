@@ -1,7 +1,5 @@
 """Azure OpenAI among the providers: its address, its key, and the errors for missing settings."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlsplit
 
 import pytest

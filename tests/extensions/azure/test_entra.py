@@ -1,7 +1,5 @@
 """Microsoft Entra tokens for Azure OpenAI: each documented way, against a server that accepts nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,7 +1,5 @@
 """A CalDAV server for the tests of one file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Events to test with, and short forms of them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 

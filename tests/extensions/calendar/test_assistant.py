@@ -1,7 +1,5 @@
 """The assistant manages the user's calendar, asks before every change, and keeps users apart."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

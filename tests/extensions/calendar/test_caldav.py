@@ -1,7 +1,5 @@
 """CalDAV when it fails: no server, no entry, conflicts, garbage. The stores' contract tests its successes."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Changes to events: to one occurrence, to a whole series, to a single event."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """The contract of every `EventStore`: Redis, and a real CalDAV server."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

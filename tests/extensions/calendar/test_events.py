@@ -1,7 +1,5 @@
 """Events as iCalendar text: what is written is read again, on the right days, whatever the clocks do."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """The settings of the how-to lead to a calendar on a CalDAV server."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The four calendar tools as a model uses them: through the runner, on Redis and on a real CalDAV server."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import AsyncIterator, Iterator

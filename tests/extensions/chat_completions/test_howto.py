@@ -1,7 +1,5 @@
 """The how-to's client of the OpenAI API, against a server of this process."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

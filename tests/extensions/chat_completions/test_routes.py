@@ -1,7 +1,5 @@
 """`/v1/chat/completions` and `/v1/models`, requested by the `openai` package over a real socket."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

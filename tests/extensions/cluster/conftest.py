@@ -1,7 +1,5 @@
 """A Redis for the servers of one file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

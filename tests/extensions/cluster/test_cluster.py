@@ -1,7 +1,5 @@
 """Two servers over one Redis: each answers for the calls of both."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

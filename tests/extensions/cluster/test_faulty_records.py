@@ -1,7 +1,5 @@
 """Unreadable records and messages of the cluster in a real Redis: each costs only itself."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Errors between processes: an error in the answering process is raised in the asking one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

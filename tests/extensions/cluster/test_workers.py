@@ -1,7 +1,5 @@
 """`WORKERS=2`: two real processes behind one port. Each has calls that the other lacks."""
 
-from __future__ import annotations
-
 import os
 import signal
 from contextlib import AsyncExitStack

@@ -1,7 +1,5 @@
 """Echo is found and cancelled, and nothing else: in a simulated room, through Opus, with the real detector."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

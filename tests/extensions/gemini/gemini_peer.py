@@ -4,8 +4,6 @@ A wrong message ends the connection with code 1007 and the fault as its reason, 
 (python-genai issue 1720, pipecat issues 1347 and 4403); its reference names no codes.
 """
 
-from __future__ import annotations
-
 import asyncio
 from base64 import b64decode
 from collections.abc import AsyncIterator, Sequence

@@ -1,7 +1,5 @@
 """Gemini's Live API, for the contract of Responders."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from backend.extensions.gemini.codec import CAPABILITIES

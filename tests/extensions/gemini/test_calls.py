@@ -1,7 +1,5 @@
 """A whole spoken call with Gemini's protocol: each turn is an activity, which interrupts the reply."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Gemini's Live API, against a strict peer over real sockets."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

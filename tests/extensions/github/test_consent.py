@@ -4,8 +4,6 @@ The model calls the tool in every turn, twice in a turn and with a made-up `conf
 each turn goes to the other one.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Issues on GitHub by Thinker: it exists only with its settings, and acts only with the user's yes."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

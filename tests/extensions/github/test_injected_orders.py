@@ -3,8 +3,6 @@
 Whole servers over HTTP. Two processes share one Redis, and each turn goes to the other one.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 

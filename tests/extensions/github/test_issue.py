@@ -1,7 +1,5 @@
 """The GitHub tool against a server that speaks GitHub's protocol, in good health and failing as documented."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """The settings of the GitHub tool: which values are refused, and that the token is not shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.errors import SettingsError

@@ -3,8 +3,6 @@
 The caller is asked in one call and answers in another of the same conversation.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

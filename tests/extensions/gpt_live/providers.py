@@ -1,7 +1,5 @@
 """OpenAI's GPT-Live, for the contract of Responders."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from backend.extensions.gpt_live.codec import CAPABILITIES

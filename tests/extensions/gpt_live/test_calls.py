@@ -1,7 +1,5 @@
 """Whole spoken calls with GPT-Live's protocol: work is delegated without its words."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

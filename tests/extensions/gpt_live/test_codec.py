@@ -1,7 +1,5 @@
 """GPT-Live's utterances, by the test's own clock: ends, stalls, and the events after a stall."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """Long input for GPT-Live, within the documented sizes. And the strictness of the peer that plays it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

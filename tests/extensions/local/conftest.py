@@ -1,7 +1,5 @@
 """One local Responder for all tests here."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.testing.peer import OfflinePeer

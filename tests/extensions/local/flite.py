@@ -1,7 +1,5 @@
 """Spoken sentences for tests: Debian's flite, and the local Responder's own voice."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What our own recognition hears in a sound, and how much of the spoken words that is."""
 
-from __future__ import annotations
-
 import difflib
 import re
 

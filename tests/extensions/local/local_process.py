@@ -1,7 +1,5 @@
 """The local Responder as a process of its own, as `python -m backend.extensions.local` starts it."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -1,7 +1,5 @@
 """Plain helpers for tests of the dialogue: orders as the Realtime protocol makes them, and their results."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime

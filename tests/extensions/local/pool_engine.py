@@ -1,7 +1,5 @@
 """An engine for the tests of the pool of speech processes: each job follows its payload."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """A calendar by voice without a key: sentences are read, events found before a change, and consent asked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

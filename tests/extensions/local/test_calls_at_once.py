@@ -1,7 +1,5 @@
 """The number of calls of the local Responder, over real HTTP and WebSockets: one more is refused before it begins."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

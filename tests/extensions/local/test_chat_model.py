@@ -1,7 +1,5 @@
 """The dialogue by a chat model: a server of the documented protocol on a real socket, which may be slow or faulty."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """The local Responder as a child process: started, kept at its address, and ended."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

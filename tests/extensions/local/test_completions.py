@@ -1,7 +1,5 @@
 """Chat completions without a model, over the wire, through the `openai` package itself."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Typed conversation with the demonstration: the rules of the spoken one, with the earlier words."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

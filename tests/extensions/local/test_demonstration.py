@@ -1,7 +1,5 @@
 """The demonstration end to end: real speech is understood over the wire, and real speech comes back."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The bundled embedding model, unchanged: no network, no key, nothing fetched."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

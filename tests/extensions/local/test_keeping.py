@@ -1,7 +1,5 @@
 """Remembering, listing and forgetting without a model: our own tools, called for real, and their words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fakeredis import FakeAsyncRedis

@@ -1,7 +1,5 @@
 """The local Responder with a chat server behind it: calls and Thinkers are answered by the model."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """An invented plugin that no rule knows is asked, its tool's arguments are filled, and its result is spoken."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

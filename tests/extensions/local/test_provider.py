@@ -1,7 +1,5 @@
 """The local Responder as a server's provider: what it answers, how many calls it takes, and what still loads."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

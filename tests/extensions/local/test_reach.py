@@ -1,7 +1,5 @@
 """Every Thinker can be reached without a model: its example is routed to it, also beside other words."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.extensions.local.dialogue.small_talk import Talk

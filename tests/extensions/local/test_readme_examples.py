@@ -1,7 +1,5 @@
 """The README's promises without a key: the printed `talk` command, and the recorded reply."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shlex

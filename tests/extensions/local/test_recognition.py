@@ -1,7 +1,5 @@
 """Recognition with the real engines: synthetic and recorded voices, silence, noise, monologues, and failures."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The choice of a recognition engine, and its share of the machine."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """The spoken form of a tool's result: its own words, a description, or plain fields; a failure as a failure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Routing without a model: it learns from the Thinkers' manifests, and is right for new words."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The demonstration's rules: places, intents, wording, all pure."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """The search of the recogniser: tokens of words, expectations, and the beam, with likelihoods made by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

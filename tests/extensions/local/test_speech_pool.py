@@ -1,7 +1,5 @@
 """The pool of speech processes, with real processes and an engine of the tests."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator

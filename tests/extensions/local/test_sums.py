@@ -1,7 +1,5 @@
 """Sums, units and the clock elsewhere: computed by the local Responder itself."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

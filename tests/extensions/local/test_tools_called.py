@@ -1,7 +1,5 @@
 """Everyday sentences call the right tool, with valid arguments, by its schema alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Whole calls: Chromium speaks, the real server hears, thinks and answers, and Chromium hears it."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Recognition, dialogue and synthesis together, with a test's engines, as a client sees them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 

@@ -1,7 +1,5 @@
 """Reference cases worked out by hand from the published definitions, edges of every band, and refusals."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

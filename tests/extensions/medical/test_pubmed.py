@@ -1,7 +1,5 @@
 """PubMed against a server that speaks the E-utilities' JSON and XML, and against one that does not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

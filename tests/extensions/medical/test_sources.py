@@ -1,7 +1,5 @@
 """A reply with a score names the score's source."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The medical Thinker informs, cites, computes, and says what it is not."""
 
-from __future__ import annotations
-
 import json
 
 from backend.extensions.medical.stand_in import pubmed

@@ -1,7 +1,5 @@
 """A real OpenID provider on loopback, in a process of its own: started for a test and ended with it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

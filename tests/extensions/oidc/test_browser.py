@@ -1,7 +1,5 @@
 """The buttons *Sign in* and *Sign out* on the page, at a real OpenID provider: a user's data comes along, and goes."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 

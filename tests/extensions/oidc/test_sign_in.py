@@ -1,7 +1,5 @@
 """`ACCESS=oidc`: signing in at a real OpenID provider, over HTTP."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

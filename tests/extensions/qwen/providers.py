@@ -1,7 +1,5 @@
 """Alibaba's Qwen-Omni-Realtime, for the contract of Responders."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from backend.extensions.qwen.codec import CAPABILITIES, QwenCodec

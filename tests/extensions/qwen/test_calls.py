@@ -1,7 +1,5 @@
 """A whole spoken call with Qwen-Omni-Realtime's protocol: the server finds turns, and nothing can be taken back."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.provider_calls import interrupted_call

@@ -1,7 +1,5 @@
 """Qwen-Omni-Realtime's limits compared with OpenAI. And the strictness of the peer that plays it."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The actions of a program beside a client, at any process of the server."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any

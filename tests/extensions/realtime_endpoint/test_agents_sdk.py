@@ -3,8 +3,6 @@
 The page gets a client secret from its own server, as the SDK asks for; the microphone is a file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A client's choices for its session, through the whole server: who finds the turns, and who answers them."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Client secrets: made with a key or a cookie, they open calls in their session, and nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from string import ascii_letters, digits

@@ -3,8 +3,6 @@
 `scripts/install.sh test` makes that environment. The programs run the lines of the how-to.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The how-to's program, a foreign client, against the whole server."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@
 that cannot pass, with the reasons.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """Responses outside of the conversation, deleted items, and silence, through the whole server."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any

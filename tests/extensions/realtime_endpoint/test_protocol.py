@@ -1,7 +1,5 @@
 """A client's events as actions on a call, and a call's steps as events for the client, without a server."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any, cast

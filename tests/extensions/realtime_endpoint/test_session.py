@@ -1,7 +1,5 @@
 """The meaning of a session's fields for the call."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A program that follows a call by its id, at another process than that of the call."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """`/v1/realtime/calls` through the whole server: stock aiortc at one end, a scripted Responder process at the other."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

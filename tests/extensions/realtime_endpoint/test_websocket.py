@@ -1,7 +1,5 @@
 """`/v1/realtime` through the whole server: plain events at one end, a scripted Responder process at the other."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The ways to call by the OpenAI Realtime protocol."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

@@ -1,7 +1,5 @@
 """A store for the recordings of one test."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Recordings made without a call, and readers of them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

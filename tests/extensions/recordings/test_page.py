@@ -1,7 +1,5 @@
 """The caller is asked for consent to a recording, sees that it runs, ends it, and hears it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The dialog of recordings and its player, over the real routes: the sounding line is marked, a chosen line sounds."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A call is recorded once its caller agrees: both sides on one clock, and only the played part of the assistant."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

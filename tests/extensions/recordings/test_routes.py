@@ -1,7 +1,5 @@
 """Recordings belong to their owner, are sent in ranges, and go with the call, the conversation and the user."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Frames get their place on one clock, in spite of the network and the sound card."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

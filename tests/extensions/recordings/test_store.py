@@ -1,7 +1,5 @@
 """Recordings are written beside the call, within their bounds. They expire, and go with their owner's data."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

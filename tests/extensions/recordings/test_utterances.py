@@ -1,7 +1,5 @@
 """Utterances and words have the times at which they sounded."""
 
-from __future__ import annotations
-
 from backend import page_events as page
 from backend.extensions.recordings.utterances import ONSET_MS, UtteranceTimes
 from backend.turns import events as ev

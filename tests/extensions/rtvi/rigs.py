@@ -1,7 +1,5 @@
 """Calls of an RTVI client over a real WebSocket, and the rig for the suite that every transport passes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

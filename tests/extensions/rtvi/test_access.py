@@ -1,7 +1,5 @@
 """Who may open an RTVI call over a WebSocket, by token, origin and limits, and what refused clients hear."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

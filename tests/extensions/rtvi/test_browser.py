@@ -1,7 +1,5 @@
 """Pipecat's client kit in Chromium against the whole server, over both of its transports: it speaks, hears, types."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

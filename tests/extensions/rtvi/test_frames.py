@@ -1,7 +1,5 @@
 """The binary frames: Pipecat's own are read, written ones are read again, and junk is refused."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """The how-to's programs, bundled and run in Chromium against the whole server."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

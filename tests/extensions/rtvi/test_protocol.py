@@ -1,7 +1,5 @@
 """A client's messages as actions on the call, and the answers to them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Video is removed from offers, and stands in answers as inactive, in its place."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.errors import BadOffer

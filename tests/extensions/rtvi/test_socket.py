@@ -1,7 +1,5 @@
 """The transport over a WebSocket: sound at the client's rate, a reply a little ahead of time, and a steady clock."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

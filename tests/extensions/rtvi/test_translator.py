@@ -1,7 +1,5 @@
 """The client's events for each step of a call."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from backend import page_events as page

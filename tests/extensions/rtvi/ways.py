@@ -1,7 +1,5 @@
 """The ways to call by RTVI."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

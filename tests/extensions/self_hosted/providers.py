@@ -1,7 +1,5 @@
 """Self-hosted servers, for the contract of Responders."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from backend.extensions.self_hosted.codecs import CODECS, SPEECH_TO_SPEECH, VLLM_OMNI

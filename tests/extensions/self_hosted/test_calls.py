@@ -1,7 +1,5 @@
 """Whole spoken calls with self-hosted servers of the Realtime protocol, each played by its strict peer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

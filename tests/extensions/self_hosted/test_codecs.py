@@ -1,7 +1,5 @@
 """Differences of self-hosted servers from OpenAI."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A conversation is shared from the page, read in a stranger's browser, and unreadable once the link is revoked."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.async_api import Browser, expect
 

@@ -1,7 +1,5 @@
 """A shared transcript: anyone with the link reads it, until it expires, is revoked, or its data is erased."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

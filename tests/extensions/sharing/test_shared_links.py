@@ -1,7 +1,5 @@
 """Shared links in a real Redis: each leads to its owner only, and deleted ones leave nothing behind."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

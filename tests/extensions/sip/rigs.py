@@ -1,7 +1,5 @@
 """A telephone call by SIP, over real sockets, for the suite that every transport passes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """User agents for tests: one that listens on loopback and gives each call to the test."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

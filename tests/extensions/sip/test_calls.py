@@ -1,7 +1,5 @@
 """Calls by SIP between a user agent and a telephone over real sockets: sound, keys, hold, transfer, and every end."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

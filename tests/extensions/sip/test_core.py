@@ -1,7 +1,5 @@
 """The pure parts of SIP: transactions by the clock, digests, descriptions, keys in RTP, and the caller's identity."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

@@ -1,7 +1,5 @@
 """Without its package the extension is missing, and the others work."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Registration at a trunk: a registrar that challenges, wants longer times, refuses, or is silent."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Whole calls by SIP: the server as a process, baresip and our own telephone that speak and listen."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import wave

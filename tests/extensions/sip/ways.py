@@ -1,7 +1,5 @@
 """The way to call by SIP."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

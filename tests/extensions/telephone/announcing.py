@@ -1,7 +1,5 @@
 """A telephone provider that calls the server: its signed webhook, and the stream that the answer asks for."""
 
-from __future__ import annotations
-
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator

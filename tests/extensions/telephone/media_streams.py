@@ -1,7 +1,5 @@
 """Media streams as Twilio, Telnyx and Plivo open them, each with its documented messages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

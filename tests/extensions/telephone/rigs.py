@@ -1,7 +1,5 @@
 """A telephone call by a provider's media stream, over a real WebSocket, for the suite that every transport passes."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

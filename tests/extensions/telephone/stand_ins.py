@@ -1,7 +1,5 @@
 """The telephone providers' REST APIs for calls, played on loopback: they record their orders."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Arriving sound is queued; 20 ms of it are played every 20 ms. A mark comes back 
 drops the queue and sends its marks back immediately.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """What a telephone caller has heard, by the returned marks, without the delay of the provider's buffer."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.extensions.telephone.marks import EVERY, LONGEST_S, MarkedPlayback

@@ -1,7 +1,5 @@
 """A telephone provider that plays from a buffer: what was heard, what is cleared, and what is sent again."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

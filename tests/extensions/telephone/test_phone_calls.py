@@ -1,7 +1,5 @@
 """The telephone side of a call: keys, hanging up, transfers, refusals of the provider; Twilio's API is a stand-in."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

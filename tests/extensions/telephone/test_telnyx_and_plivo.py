@@ -1,7 +1,5 @@
 """Telnyx and Plivo: their messages, signatures and orders, their webhooks, and whole calls through the server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Who may call by telephone: a signed webhook, and a stream with the token of its own call; strangers are refused."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ways to call by media streams of telephone providers."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 

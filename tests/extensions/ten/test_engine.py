@@ -1,7 +1,5 @@
 """TEN VAD finds words, and Silero replaces it where it cannot run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

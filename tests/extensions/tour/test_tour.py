@@ -1,7 +1,5 @@
 """The tour: a whole server on stand-ins, every Thinker asked by text, several by voice, and failures named."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

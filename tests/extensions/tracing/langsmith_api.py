@@ -4,8 +4,6 @@ async with langsmith() as server:
     ... server.url, server.span("turn 1"), server.children(span)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Spans at a collector and at LangSmith; and a slow, broken or missing one, which no call notices."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -1,7 +1,5 @@
 """A user's traces are deleted with their data, through LangSmith's API, and no other user's."""
 
-from __future__ import annotations
-
 import pytest
 
 from backend.errors import PeerError

@@ -1,7 +1,5 @@
 """Traces and JSON log lines of two real processes: of a call, and of the task that a worker does for it."""
 
-from __future__ import annotations
-
 import json
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Traces sent to a server of the test's, with an operator's settings."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any

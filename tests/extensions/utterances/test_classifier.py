@@ -1,7 +1,5 @@
 """The utterance classifier: its real child process, and real speech."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Laughter is recognised by its rhythm."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """xAI's voice agent API, for the contract of Responders."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from backend.extensions.xai.codec import CAPABILITIES, XaiCodec

@@ -1,7 +1,5 @@
 """A whole spoken call with xAI's protocol: the server finds and answers turns, and detects interruptions."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.provider_calls import interrupted_call

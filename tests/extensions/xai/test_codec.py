@@ -1,7 +1,5 @@
 """Differences of xAI from OpenAI: it answers turns by itself."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The ledger over each real database, and the loop that writes it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path

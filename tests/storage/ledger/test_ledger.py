@@ -1,7 +1,5 @@
 """Entries of the ledger are stored once and found by their owner only, in SQLite and in PostgreSQL."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A database that is slow, away, or killed with its writer: calls lose no time, and entries are stored once."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import sys

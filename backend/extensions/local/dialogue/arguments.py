@@ -4,8 +4,6 @@ A field's name or schema gives its kind, and a kind is looked for in the same wa
 a required field that is missing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from itertools import groupby

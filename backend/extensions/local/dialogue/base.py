@@ -3,8 +3,6 @@
 `chat_model` asks a language model, `without_model` needs none.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 

@@ -4,8 +4,6 @@ A tool offers actions: those that its field `action` allows, or the one in its n
 with `calendar_create_event`. An entry that is to be changed is looked up first, and then changed by its id.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

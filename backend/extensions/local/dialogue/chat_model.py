@@ -4,8 +4,6 @@ The answer is spoken sentence by sentence while it streams. Every failure become
 of the log that names the settings to check.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence

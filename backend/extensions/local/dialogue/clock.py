@@ -1,7 +1,5 @@
 """The time and the date, here or in a city that a sentence names. Pure except for the files of the time zones."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from functools import cache

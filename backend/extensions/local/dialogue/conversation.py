@@ -1,7 +1,5 @@
 """A conversation up to the assistant's turn, from the Realtime API's items or from chat messages. Pure."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ follow the call immediately. Servers with strict chat templates also require one
 a message of the user first and last.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 

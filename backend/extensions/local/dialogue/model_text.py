@@ -5,8 +5,6 @@ calls as text. The forms read here are those that the chat templates of Qwen and
 (`[TOOL_CALLS]`), and Llama (`<|python_tag|>`, or a message that is one JSON object) ask their models for.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

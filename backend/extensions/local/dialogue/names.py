@@ -1,7 +1,5 @@
 """Names in a sentence: places, companies, people. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from backend.extensions.local.dialogue.times import TIME

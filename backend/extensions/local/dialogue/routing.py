@@ -5,8 +5,6 @@ each. A sentence is compared with all of them by vectors, which know that frost 
 know that "where is my" asks for something said before.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

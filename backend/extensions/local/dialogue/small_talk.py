@@ -3,8 +3,6 @@
 A kind is recognised by its pattern, or because its examples are nearer to the sentence than those of all others.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Sums in a sentence: calculations, word problems and units, as an expression and in words. Pure."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass

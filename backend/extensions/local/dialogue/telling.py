@@ -4,8 +4,6 @@ A result with a sentence of its own is spoken as that. For any other, a plugin's
 findings or the plain values.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The words for a time in a sentence are found and separated; the tools read them. Pure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

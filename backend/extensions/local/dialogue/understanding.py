@@ -1,7 +1,5 @@
 """A sentence is either small talk or a question for a specialist. Pure except for the vectors."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ They need neither network nor key. They find texts about the same thing well, an
 vectors otherwise.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence

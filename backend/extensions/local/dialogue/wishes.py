@@ -1,7 +1,5 @@
 """The wish of a sentence: its verb and time show the action, the subject and the time that it wants. Pure."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass

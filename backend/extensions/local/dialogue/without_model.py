@@ -4,8 +4,6 @@ The dialogue reads what was said, the schemas of the offered tools, and their re
 plainly when a request would need a language model.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import datetime

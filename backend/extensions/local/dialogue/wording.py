@@ -1,7 +1,5 @@
 """The words without a language model: short spoken sentences. Pure; varied by the turn's number, not by chance."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -5,8 +5,6 @@ words after it fit better. The caller computes the model and passes the log-prob
 returns the paths from which the next ones come.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

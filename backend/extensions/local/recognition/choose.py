@@ -1,7 +1,5 @@
 """The choice of the recognizer that this machine can run, and of the number of calls."""
 
-from __future__ import annotations
-
 import logging
 import os
 from importlib.util import find_spec

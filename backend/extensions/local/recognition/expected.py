@@ -5,8 +5,6 @@ likely by these counts gains, and any other loses a little, both within bounds. 
 sounds nearly the same. The end neither gains nor loses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """The jobs and answers of a recognition process: `speech_pool` carries both as bytes."""
 
-from __future__ import annotations
-
 import msgspec
 
 

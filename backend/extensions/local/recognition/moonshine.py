@@ -1,7 +1,5 @@
 """The Moonshine engine of a recognition process turns audio into words, and audio without speech into none."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The model's files in the package moonshine-cpp, which is not imported: it would load libraries of its own."""
 
-from __future__ import annotations
-
 from importlib import metadata
 from pathlib import Path
 

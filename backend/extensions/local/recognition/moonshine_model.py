@@ -16,8 +16,6 @@ it would have given the same, and gives the rest. The outcome is the same as wit
 follows several transcripts side by side (`beam.py`) and expects usual phrases (`expected.py`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import tempfile

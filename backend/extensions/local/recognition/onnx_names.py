@@ -3,8 +3,6 @@
 Numbers are those of onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
 """
 
-from __future__ import annotations
-
 from backend.media.protobuf import Value, field, fields
 
 BRANCHES = (7, 1, 5, 6)

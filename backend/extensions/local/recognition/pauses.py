@@ -4,8 +4,6 @@ A frame of 20 ms is quiet if it is nearer to the quietest of the last seconds th
 harm: a false pause costs a decoder run, and a missed pause costs the time that it would have saved.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES

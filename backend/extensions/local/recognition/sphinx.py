@@ -4,8 +4,6 @@ It uses the general language model in pocketsphinx's own wheel. It is far less a
 writes neither capitals nor punctuation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from pocketsphinx import Decoder

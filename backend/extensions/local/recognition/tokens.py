@@ -1,7 +1,5 @@
 """The tokens of the recognition model, which are pieces of words: read from a file, to text and back. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

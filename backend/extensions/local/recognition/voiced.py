@@ -4,8 +4,6 @@ Silero VAD (`backend.media.vad_silero`) scores hops of 32 ms. From a room withou
 words; a cough, music or a hum makes it give a word now and then, and so does a long silence after a sentence.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from backend.media.frame import BYTES_PER_MS

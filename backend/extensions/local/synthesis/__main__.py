@@ -1,7 +1,5 @@
 """`python -m backend.extensions.local.synthesis WORDS` speaks words on standard output, as 24 kHz mono PCM16."""
 
-from __future__ import annotations
-
 import sys
 
 from backend.extensions.local.synthesis.voice import speak

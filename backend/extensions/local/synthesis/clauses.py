@@ -1,7 +1,5 @@
 """The cuts of a long sentence, so that its beginning is heard while the rest is made. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The ends of a piece of speech: surplus silence is cut, and the sound begins and ends without a step. Pure."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

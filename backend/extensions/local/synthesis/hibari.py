@@ -3,8 +3,6 @@
 The package's own class is not used: it would download voices.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from itertools import accumulate

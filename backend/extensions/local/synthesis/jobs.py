@@ -3,8 +3,6 @@
 This module is also the process's engine: `load()` loads the voice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

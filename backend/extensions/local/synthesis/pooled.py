@@ -1,7 +1,5 @@
 """Synthesis in the speech processes that all calls share."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 

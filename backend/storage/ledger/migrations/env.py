@@ -1,7 +1,5 @@
 """Alembic's entry: runs migrations over the connection that `backend.storage.ledger.database` gives it."""
 
-from __future__ import annotations
-
 from alembic import context
 
 from backend.storage.ledger.entries import METADATA

@@ -4,8 +4,6 @@ Each commit takes a turn, except a voice that goes on, if turns state their leng
 without an answer takes a turn, too; several items, such as a restored history, take one together.
 """
 
-from __future__ import annotations
-
 import asyncio
 import binascii
 import io

@@ -1,7 +1,5 @@
 """The words of the scripted peer when it is asked for notices: those of the notes, by the server's numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

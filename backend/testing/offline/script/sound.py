@@ -3,8 +3,6 @@
 Chunks are kept, since the connections of a load test use the same ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

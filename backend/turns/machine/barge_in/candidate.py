@@ -1,7 +1,5 @@
 """The rules of a barge-in candidate: a short utterance over a reply that may be a murmur, a command or a turn."""
 
-from __future__ import annotations
-
 from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev

@@ -1,7 +1,5 @@
 """The rules that turn playback down for a voice that sounds or may be beginning, but not for another person's."""
 
-from __future__ import annotations
-
 from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev

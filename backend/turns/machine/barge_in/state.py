@@ -1,7 +1,5 @@
 """The state of the barge-in machine: the effect of a voice on playback, the candidate, and the suspended reply."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 

@@ -27,8 +27,6 @@ A reply that is cut is suspended. If the Responder then calls `wait_for_user`, t
 reply goes on.
 """
 
-from __future__ import annotations
-
 from backend.turns import events as ev
 from backend.turns.machine.barge_in import candidate, hints
 from backend.turns.machine.barge_in.state import BargeIn

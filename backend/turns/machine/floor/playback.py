@@ -1,7 +1,5 @@
 """The rules for what playback reports: only what the caller has heard of an item counts as said."""
 
-from __future__ import annotations
-
 import json
 
 from backend import page_events as page

@@ -1,7 +1,5 @@
 """The rules for the caller's voice: a cough, a murmur, an interruption, noise, or a segment of a turn."""
 
-from __future__ import annotations
-
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.limits import (

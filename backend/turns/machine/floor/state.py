@@ -1,7 +1,5 @@
 """The state of the floor machine: the holder of the floor, the voice that sounds, and our own playback."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 

@@ -22,8 +22,6 @@ be heard to its end, speech over the reply is answered after it. Typed words are
 the caller speaks wait for the answer to the speech.
 """
 
-from __future__ import annotations
-
 from backend.turns import events as ev
 from backend.turns.machine import client, ending
 from backend.turns.machine.floor import playback, speech, typed

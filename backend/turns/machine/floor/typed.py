@@ -1,7 +1,5 @@
 """The rules for typed words: a turn of their own, immediately or after the answer to the caller's present speech."""
 
-from __future__ import annotations
-
 from backend import page_events as page
 from backend.turns import events as ev
 from backend.turns.commands import AddUserText, Purpose

@@ -4,8 +4,6 @@ A provider that transcribes while the caller speaks names the item that the audi
 not shown, until the caller has the floor: only then is it known to which turn they belong.
 """
 
-from __future__ import annotations
-
 from backend import page_events as page
 from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.pending_turn.state import EarlyWords, Standing, TurnWords

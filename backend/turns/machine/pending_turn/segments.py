@@ -1,7 +1,5 @@
 """The rules for a segment of the caller's turn, which takes the floor and ends at the turn's first moment."""
 
-from __future__ import annotations
-
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
 from backend.turns.machine.actions import stop_reply

@@ -35,8 +35,6 @@ be all need no credit: the reply is asked for immediately (`PREPARE_WAIT_MS`). A
 replies at most.
 """
 
-from __future__ import annotations
-
 from backend.turns import events as ev
 from backend.turns.machine import client
 from backend.turns.machine.pending_turn import waiting, words

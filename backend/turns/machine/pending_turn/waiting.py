@@ -1,7 +1,5 @@
 """The rules of a turn that may go on: its segments, its two moments, and the reply prepared for it."""
 
-from __future__ import annotations
-
 import json
 
 from backend import page_events as page

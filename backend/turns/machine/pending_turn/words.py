@@ -1,7 +1,5 @@
 """The rules for the caller's words: the provider makes an item of every segment, and transcribes it in time."""
 
-from __future__ import annotations
-
 from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev

@@ -12,8 +12,6 @@ any of these, but a tool was called     either    none: the tool's answer follow
 any of these, it was not asked for       either    none
 """
 
-from __future__ import annotations
-
 import json
 
 from backend.page_events import ReplyFailed, ReplyRemedy

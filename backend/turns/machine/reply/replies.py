@@ -1,7 +1,5 @@
 """The rules for replies: asked for on a free floor, played while they stream, retried on failure."""
 
-from __future__ import annotations
-
 from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev

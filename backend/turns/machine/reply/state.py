@@ -1,7 +1,5 @@
 """The state of the reply machine: the reply in flight, the wanted replies, and the items not heard yet."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 

@@ -20,8 +20,6 @@ Replies are asked for by purpose, the most urgent first. A reply may queue behin
 while the caller may still go on; everything else waits for a free floor.
 """
 
-from __future__ import annotations
-
 from backend.turns import events as ev
 from backend.turns.machine import client, thinkers
 from backend.turns.machine.reply import replies

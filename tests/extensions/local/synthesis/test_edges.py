@@ -1,7 +1,5 @@
 """The ends of a piece of speech, and the cuts of long sentences."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The voice can be understood: the recogniser gets its sound, and hears the words again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec

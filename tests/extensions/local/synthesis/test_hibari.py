@@ -1,7 +1,5 @@
 """Measurements of the voice's sound."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """The voice in a speech process of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """From written text to spoken words."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`livekit-plugins-openai`: an `AgentSession` with the `RealtimeModel`. Our own audio takes the place of a room."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """`openai-agents`: a spoken question, a tool of the client's, a long answer and an interruption."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 

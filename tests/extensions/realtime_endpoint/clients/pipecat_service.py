@@ -1,7 +1,5 @@
 """`pipecat-ai`: a pipeline with the OpenAI Realtime service. Our own frames take the place of its transport."""
 
-from __future__ import annotations
-
 import asyncio
 
 from pipecat.frames.frames import (

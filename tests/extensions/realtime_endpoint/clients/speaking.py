@@ -3,8 +3,6 @@
 The programs run in an environment of their own, without this project: they are given files of 24 kHz mono PCM16.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

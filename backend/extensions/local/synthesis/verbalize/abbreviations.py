@@ -1,7 +1,5 @@
 """Abbreviations and acronyms are spoken in full, as a word, or letter by letter."""
 
-from __future__ import annotations
-
 import re
 
 from backend.extensions.local.synthesis.verbalize.numbers import cardinal, ordinal, spelled

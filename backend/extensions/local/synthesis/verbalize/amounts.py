@@ -1,7 +1,5 @@
 """Rules for amounts: prices, percentages, temperatures, units, multiples, and ranges of them."""
 
-from __future__ import annotations
-
 import re
 
 from backend.extensions.local.synthesis.verbalize.numbers import NUMBER, SCALES, cardinal, is_one, number

@@ -1,7 +1,5 @@
 """Rules for times, dates, years, and ranges of them. Ambiguous dates are read month first: the voice is American."""
 
-from __future__ import annotations
-
 import re
 
 from backend.extensions.local.synthesis.verbalize.numbers import cardinal, decade, ordinal, year

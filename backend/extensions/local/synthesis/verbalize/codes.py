@@ -1,7 +1,5 @@
 """Rules for texts read by letter or digit: phone numbers, codes, versions, mail and web addresses, tickers."""
 
-from __future__ import annotations
-
 import re
 
 from backend.extensions.local.synthesis.verbalize.abbreviations import acronym

@@ -1,7 +1,5 @@
 """Rules for marks that are written but not said: Markdown, emoji, and symbols with or without a name."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

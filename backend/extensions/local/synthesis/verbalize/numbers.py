@@ -1,7 +1,5 @@
 """Number words. They come from hibari's own tables; this module chooses their form."""
 
-from __future__ import annotations
-
 import re
 
 from hibari.g2p import numbers as words

@@ -4,8 +4,6 @@ Each rule is a pattern with a function. The function returns a match's spoken fo
 rules. A part of the text is replaced once: the first rule that takes it wins.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence

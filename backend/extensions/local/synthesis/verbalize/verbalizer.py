@@ -5,8 +5,6 @@
 The caller's transcript stays the written text; only the sound is made from the spoken words.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """The tables in `words.toml`: written forms → spoken forms."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Migration 1 creates the table of entries."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 
