@@ -3,13 +3,15 @@
 FROM python:3.13-slim-bookworm@sha256:67a1e1f215ccda113cfc024e8639049257e88f273898f595b61476d128d387e8 AS build
 WORKDIR /app
 RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.9 && uv venv .venv
-COPY requirements.txt ./
+COPY requirements.txt requirements-dev.txt ./
 RUN uv pip install --no-cache --no-deps --require-hashes --only-binary :all: -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY backend backend
 COPY responder_thinker responder_thinker
 COPY frontend frontend
-RUN uv build --wheel --out-dir dist && uv pip install --no-cache --no-deps dist/*.whl
+# The development packages pin hatchling, which builds the wheel and does not stay in the image.
+RUN uv build --wheel --build-constraints requirements-dev.txt --require-hashes --out-dir dist \
+    && uv pip install --no-cache --no-deps dist/*.whl
 
 FROM python:3.13-slim-bookworm@sha256:67a1e1f215ccda113cfc024e8639049257e88f273898f595b61476d128d387e8
 # libopus0: the codec; libc++1: TEN VAD. Debian keeps only the newest version of each, so none is pinned.

@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from backend.app.main import App, open_app
 from backend.errors import SettingsError
+from backend.observability.logs import keep_words_out
 from backend.settings.settings import load_settings
 
 log = logging.getLogger("uvicorn.error")  # uvicorn's own logger, which LOG_LEVEL does not change
@@ -37,9 +38,6 @@ class Served:
     def __init__(self) -> None:
         self._app: App | None = None
 
-    def __repr__(self) -> str:
-        return f"Served({'started' if self._app else 'not started'})"
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None:
             raise SettingsError(
@@ -50,6 +48,7 @@ class Served:
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         """Start the server, and end it after the block. Raises `SetupError`."""
+        keep_words_out()
         settings = load_settings()
         if settings.server.workers > 1:
             raise SettingsError("WORKERS starts processes of `responder-thinker serve`; leave it out under uvicorn.")

@@ -16,7 +16,7 @@ from backend.citations import Citation
 
 Role = Literal["user", "assistant"]
 ThinkerStage = Literal["routed", "working", "complete", "failed", "stale", "cancelled"]
-"""`stale`: the answer came after the caller had taken a new turn, or was never spoken."""
+"""`stale`: a late answer, or one that the caller had not heard by the beginning of a new turn."""
 NoticeState = Literal["waiting", "speaking", "told"]
 ToolStage = Literal["started", "finished", "failed"]
 Problem = Literal[
@@ -415,20 +415,20 @@ class TokenGenerated(PageEvent, frozen=True, tag="token"):
     text: str
 
 
-class ToolCallStarted(PageEvent, frozen=True, tag="tool_call"):
-    """The model called a tool; `arguments` is its JSON, unchecked."""
+class ToolCallEvent(PageEvent, frozen=True, tag="tool_call"):
+    """The model called a tool; `arguments` are unchecked, and empty where the model wrote no JSON object."""
 
     id: str
-    name: str
-    arguments: str
+    tool_name: str
+    arguments: Mapping[str, object]
 
 
-class ToolCallFinished(PageEvent, frozen=True, tag="tool_result"):
-    """A tool answered; `content` is JSON, cut to a length, and `error` names the kind of failure."""
+class ToolResultEvent(PageEvent, frozen=True, tag="tool_result"):
+    """A tool answered; `result` is what the model reads, and `error` names the kind of failure."""
 
     id: str
-    name: str
-    content: str
+    tool_name: str
+    result: Mapping[str, object]
     error: str | None
     sample: bool
     elapsed_ms: int

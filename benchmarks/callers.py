@@ -100,7 +100,7 @@ class Call:
     def judged(self, soak: bool) -> CallMeasurements:
         """The record of the call, its sound decoded."""
         judge(self.caller)
-        self.caller.record.told, self.caller.record.discarded = self.page.told(), self.page.discarded
+        self.caller.record.turn_metrics, self.caller.record.discarded = self.page.turn_metrics(), self.page.discarded
         self.caller.record.transcribed, self.caller.record.shown = self.page.transcribed(), self.page.shown()
         if soak:
             self.caller.record.packets = Packets()

@@ -123,7 +123,7 @@ def climb(bench: Bench, most: int) -> str:
         for _ in range(2):
             result = bench.measure(calls)
             tries.append(judged(calls, rule, result.media, result.server.core_percent, result.rig_percent))
-            bench.say(tries[-1].told())
+            bench.say(tries[-1].in_words())
             if not tries[-1].fault:
                 break
     bench.say(f"{len(tries) + 1} runs in {(time.monotonic() - began) / 60:.1f} minutes.")

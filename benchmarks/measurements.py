@@ -57,7 +57,7 @@ class CallMeasurements:
     """Samples of the chirps that never came."""
     repeated: int = 0
     glitches: int = 0
-    told: list[dict[str, float]] = field(default_factory=list)
+    turn_metrics: list[dict[str, float]] = field(default_factory=list)
     """The server's own `turn_metrics`."""
     transcribed: list[float] = field(default_factory=list)
     """The moments of final words on the page."""

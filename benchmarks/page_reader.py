@@ -61,7 +61,7 @@ class PageReader(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def told(self) -> list[dict[str, float]]:
+    def turn_metrics(self) -> list[dict[str, float]]:
         """The received `turn_metrics`, in milliseconds."""
         events = (msgspec.json.decode(found) for piece in self._figures for found in DATA.findall(piece))
         return [{name: value for name, value in event.items() if name.endswith("_ms")} for event in events]

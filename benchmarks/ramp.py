@@ -36,7 +36,7 @@ class Try:
     fault: str
     """Why that may not be the server's limit; empty when it is."""
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """In a sentence."""
         if not self.broken:
             return f"{counted(self.calls)} hold."
@@ -86,9 +86,9 @@ def conclusion(tries: Sequence[Try], where: str) -> str:
     """The result of a ramp, in words."""
     held = verdicts(tries)
     found = answer(held)
-    told = f"{counted(found)} hold the rule with {where}"
+    verdict = f"{counted(found)} hold the rule with {where}"
     above = [each for each in tries if each.calls == min((n for n, good in held.items() if not good), default=None)]
-    return f"{told}. {above[-1].told()}" if above else f"{told}; more were not tried."
+    return f"{verdict}. {above[-1].in_words()}" if above else f"{verdict}; more were not tried."
 
 
 def counted(calls: int) -> str:

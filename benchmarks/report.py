@@ -40,7 +40,7 @@ ROWS: tuple[Row, ...] = (
     ("  detector, corridor, commit, ms", lambda r: r.media.legs.to_provider if r.media.legs else None, ".0f"),
     ("  the Responder itself, ms", lambda r: r.media.legs.provider if r.media.legs else None, ".0f"),
     ("  playout and wire, ms", lambda r: r.media.legs.to_caller if r.media.legs else None, ".0f"),
-    ("  end-of-turn wait, as the server measures it, ms", lambda r: r.told.get("end_of_turn_ms"), ".0f"),
+    ("  end-of-turn wait, as the server measures it, ms", lambda r: r.turn_metrics.get("end_of_turn_ms"), ".0f"),
     ("barge-in p50, ms", lambda r: r.media.barge_in.p50, ".0f"),
     ("barge-in p95, ms", lambda r: r.media.barge_in.p95, ".0f"),
     ("barge-in with late audio p50, ms", lambda r: r.media.barge_in_late.p50, ".0f"),

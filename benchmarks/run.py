@@ -57,7 +57,7 @@ class Run:
 
     media: MediaFigures
     server: ServerFigures
-    told: dict[str, float]
+    turn_metrics: dict[str, float]
     """Medians of the server's own `turn_metrics`, in milliseconds."""
     callers_cpu_ms: float
     """CPU of the callers' process per call-second."""
@@ -116,7 +116,7 @@ def run(calls: int, seconds: float, cores: Cores, seed: int, kind: ServerKind) -
     return Run(
         media=media_figures(report, logs if len(logs) == calls else (), SUBTRACTED),
         server=server_figures(idle, spent["server"], calls, lasted, len(cores.server)),
-        told=_told(report),
+        turn_metrics=_turn_metrics(report),
         callers_cpu_ms=1000 * spent["callers"].cpu_s / lasted / calls,
         responder_cpu_ms=1000 * spent["provider"].cpu_s / lasted / calls,
         rig_percent=100 * rig_cpu / lasted / len(cores.others),
@@ -165,10 +165,10 @@ def _phase(callers: Child, phase: str, within_s: float) -> None:
     assert msgspec.json.decode(line) == {"phase": phase}, line[:200]
 
 
-def _told(report: CallersReport) -> dict[str, float]:
+def _turn_metrics(report: CallersReport) -> dict[str, float]:
     columns: dict[str, list[float]] = {}
     for call in report.calls:
-        for legs in call.told:
+        for legs in call.turn_metrics:
             for name, value in legs.items():
                 columns.setdefault(name, []).append(value)
     return {name: sorted(values)[len(values) // 2] for name, values in columns.items()}

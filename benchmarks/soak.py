@@ -97,9 +97,9 @@ def heard(report: CallersReport) -> str:
     calls = report.calls
     said, wrong = sum(len(call.said) for call in calls), sum(call.troubles for call in calls)
     lost, chirps = sum(call.lost + call.repeated for call in calls), sum(call.chirps for call in calls)
-    told = f"{said} utterances in {len(calls)} calls; {wrong} rounds went wrong."
+    summary = f"{said} utterances in {len(calls)} calls; {wrong} rounds went wrong."
     reasons = sorted({call.trouble for call in calls if call.trouble})
-    return " ".join([told, f"{lost} samples lost or repeated in the last {chirps} answers.", *reasons])
+    return " ".join([summary, f"{lost} samples lost or repeated in the last {chirps} answers.", *reasons])
 
 
 def warm(samples: Sequence[Sample], seconds: float) -> list[Sample]:

@@ -17,9 +17,9 @@ from backend.tools.runner import Toolbox
 
 async def main(question: str) -> None:
     tools = Toolbox(tools_of(calculate), {})
-    told = as_text([{"role": "user", "content": question}], tools.schemas())  # with the tools described in words
+    messages = as_text([{"role": "user", "content": question}], tools.schemas())  # with the tools described in words
     async with configured_model() as (model, settings):
-        deltas = [delta async for delta in model.stream(told, model=settings.models.thinker_model)]
+        deltas = [delta async for delta in model.stream(messages, model=settings.models.thinker_model)]
     text = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
     print(f"the model: {text}")
     results = await call_function(tools, text)

@@ -21,7 +21,7 @@ export function getConfig() {
 /**
  * @param {Session} session
  * @param {string} call the Thinker's
- * @param {"cancel" | "say"} what say: speak an answer that came too late
+ * @param {"cancel" | "say"} what say: speak a late answer now
  */
 export function postThinker(session, call, what) {
   return server.ofSession("POST", session, `/thinkers/${encodeURIComponent(call)}/${what}`);

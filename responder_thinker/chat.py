@@ -185,10 +185,10 @@ class TypedConversation:
                 self._write(data["text"])
             case "thinker":
                 self._narrator.on_event("thinker", data)
-            case "tool_call" if data["name"] != "route_to_thinker":
-                self._console.print(f"[cyan]→ {escape(data['name'])}[/]")
-            case "tool_result" if data["error"] and data["name"] != "route_to_thinker":
-                self._console.print(f"[cyan]✗ {escape(data['name'])} {escape(data['error'])}[/]")
+            case "tool_call" if data["tool_name"] != "route_to_thinker":
+                self._console.print(f"[cyan]→ {escape(data['tool_name'])}[/]")
+            case "tool_result" if data["error"] and data["tool_name"] != "route_to_thinker":
+                self._console.print(f"[cyan]✗ {escape(data['tool_name'])} {escape(data['error'])}[/]")
             case "error":
                 self._console.print(f"\n[red]{escape(data['message'])}[/] {escape(data['hint'])}", soft_wrap=True)
             case "final":

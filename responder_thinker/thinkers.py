@@ -5,5 +5,6 @@ from backend.citations import Citation
 from backend.errors import ToolFailed, VoiceError
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerRun
+from backend.users.context_update import ContextUpdate
 
-__all__ = ["Answer", "Citation", "Manifest", "Note", "ThinkerRun", "ToolFailed", "VoiceError"]
+__all__ = ["Answer", "Citation", "ContextUpdate", "Manifest", "Note", "ThinkerRun", "ToolFailed", "VoiceError"]

@@ -99,8 +99,8 @@ def foreign_imports(path: Path) -> set[str]:
 
 
 def room_of(name: str) -> str:
-    """Return the room of a file; the ASGI application and the seam stand beside the rooms."""
-    return TOP if name in ("main", SEAM) else name.split(".")[0]
+    """Return the room of a file; the application, the service and the seam stand beside the rooms."""
+    return TOP if name in ("main", "thinker_service", SEAM) else name.split(".")[0]
 
 
 def rooms_used_by(room: str) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,14 @@ def test_every_test_that_a_document_names_is_there(path: Path) -> None:
         if not is_of_deleted(name):
             tests = (ROOT / name).read_text()
             assert not function or f"def {function}(" in tests, f"{name}::{function}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_name_that_a_document_imports_is_public(path: Path) -> None:
+    for module, names in re.findall(r"^from (responder_thinker[.\w]*) import ([\w, ]+)", path.read_text(), re.M):
+        found = import_module(module)
+        public = getattr(found, "__all__", dir(found))
+        assert [name for name in names.strip().split(", ") if name not in public] == [], module
 
 
 def test_the_index_lists_every_document() -> None:

@@ -14,19 +14,19 @@ LEAST = 50
 
 def licences(package: str) -> list[str]:
     """Return the licences that a package states: an expression, the beginning of a text, or classifiers."""
-    told = distribution(package).metadata.json
-    classifiers = [each for each in told.get("classifier", []) if each.startswith("License")]
-    return [str(told.get("license_expression", "")), str(told.get("license", ""))[:80], *classifiers]
+    metadata = distribution(package).metadata.json
+    classifiers = [each for each in metadata.get("classifier", []) if each.startswith("License")]
+    return [str(metadata.get("license_expression", "")), str(metadata.get("license", ""))[:80], *classifiers]
 
 
 def test_no_package_for_serving_is_under_the_gpl() -> None:
     looked_at, under_gpl = 0, []
     for name in re.findall(r"^([\w.-]+)(?:\[\S+\])?==", REQUIREMENTS, re.MULTILINE):
         try:
-            told = licences(name)
+            licences_of_it = licences(name)
         except PackageNotFoundError:
             continue
         looked_at += 1
-        under_gpl += [(name, each) for each in told if GPL.search(each)]
+        under_gpl += [(name, each) for each in licences_of_it if GPL.search(each)]
     assert looked_at >= LEAST
     assert not under_gpl

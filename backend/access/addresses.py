@@ -18,9 +18,6 @@ class Networks:
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks = [ipaddress.ip_network(each, strict=False) for each in networks]
 
-    def __repr__(self) -> str:
-        return f"Networks({', '.join(map(str, self._networks))})"
-
     def contain(self, address: str) -> bool:
         """Return whether `address` belongs to one of the networks."""
         try:

@@ -82,6 +82,10 @@ def limits_of(settings: BudgetSettings) -> Limits:
     return limits
 
 
+Refund = Callable[[], None]
+"""Takes a charge back. Is called once at most."""
+
+
 class Budgets:
     """The budgets as one process sees them; all processes share the counts."""
 
@@ -105,11 +109,12 @@ class Budgets:
         self.refusals: Counter[tuple[SubjectKind, Resource]] = Counter()
         self._refused: Count | None = None
 
-    async def admit(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
+    async def admit(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> Refund:
         """Charge `wanted` if the budgets have room for it and for at least a little of each resource in `needs`.
 
-        Takes one round trip. While Redis does not answer, the counts that this process knows decide. Raises
-        `OverBudget`, or `CeilingReached` for the server's own budget, and then charges nothing.
+        Returns what takes the charge back, for work that is not done after all. Takes one round trip. While Redis does
+        not answer, the counts that this process knows decide. Raises `OverBudget`, or `CeilingReached` for the server's
+        own budget, and then charges nothing.
         """
         if not billed.exempt:
             with suppress(MemoryUnavailable):
@@ -117,6 +122,8 @@ class Budgets:
                 await self.day_counts.read(billed.subjects)
             self.check(billed, needs, wanted)
         self.day_counts.charge(billed.subjects, wanted)
+        back = Counter({resource: -amount for resource, amount in wanted.items()})
+        return partial(self.day_counts.charge, billed.subjects, back)
 
     def check(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
         """Raise `OverBudget` or `CeilingReached` when a budget is used up, as far as this process knows."""

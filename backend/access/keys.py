@@ -111,9 +111,6 @@ class ApiKeys:
         """
         self._keys = {key_id: _usable(key_id, value) for key_id, value in keys.items()}
 
-    def __repr__(self) -> str:
-        return f"ApiKeys({', '.join(self._keys)})"
-
     def sign(self, key_id: str, claims: Mapping[str, object], life_s: int = LIFE_S) -> str:
         """Return a token of `claims` that lives `life_s` seconds. Raises `SettingsError` for a key that cannot sign."""
         if not self._keys:

@@ -173,8 +173,9 @@ class DayCounts(RedisStore):
             self._known.popitem(last=False)
 
     def _no_longer_waits(self, subject: Subject, written: Usage) -> None:
-        left = self._waiting.pop(subject, Counter()) - written
-        if left:
+        left = self._waiting.pop(subject, Counter())
+        left.subtract(written)
+        if any(left.values()):  # negative: what was taken back during the write
             self._waiting[subject] = left
         if subject != EVERYBODY and len(self._unranked) < KNOWN_LIMIT:
             self._unranked.add(subject)

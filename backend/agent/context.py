@@ -22,18 +22,20 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from msgspec import structs
+
 from backend.citations import Citation
 from backend.models.base import ChatMessage, quoted
 from backend.storage.messages import ClientRound, Message, StoredCall
 from backend.users.profile import UserProfile
 
-MESSAGE_LIMIT = 20
-TOKEN_LIMIT = 8_000
 OVERHEAD_TOKENS = 6
 """The tokens of a message beyond its texts."""
 CALLS_LIMIT = 8
 """The most tool calls of one round, so that a round always fits the message limit."""
 SHORTENED = " … (shortened)"
+
+TASK = "You are a helpful assistant. Answer the user's question."
 
 SourceMode = Literal["voice", "chat"]
 
@@ -67,10 +69,18 @@ def estimate_tokens(text: str) -> int:
 class ConversationContext:
     """The messages of one conversation, oldest first, always valid to send."""
 
-    def __init__(self, messages: Sequence[Message] = ()) -> None:
+    MAX_HISTORY_MESSAGES = 20
+    MAX_CONTEXT_TOKENS = 8_000
+
+    def __init__(
+        self, conversation_id: str, system_prompt: str | None = None, messages: Sequence[Message] = ()
+    ) -> None:
+        self.conversation_id = conversation_id
+        self.system_prompt = system_prompt or TASK
+        """The task. A turn adds style, date and findings for the model."""
         self._messages: list[Message] = []
         for unit in _units(messages):
-            self.add(*unit)
+            self.add_message(*unit)
 
     def __repr__(self) -> str:
         return f"ConversationContext({len(self._messages)} messages, about {self.tokens} tokens)"
@@ -85,7 +95,7 @@ class ConversationContext:
         """The estimated tokens of all messages."""
         return sum(tokens_of(message) for message in self._messages)
 
-    def add(self, *unit: Message) -> None:
+    def add_message(self, *unit: Message) -> None:
         """Add one unit: a user's or an assistant's message, or tool calls with all their results; then trim."""
         if not _is_unit(unit):
             raise ValueError("a unit is one message, or tool calls with exactly their results")
@@ -96,9 +106,10 @@ class ConversationContext:
         """Forget every message."""
         self._messages = []
 
-    def get_messages_for_llm(self) -> list[ChatMessage]:
-        """Return the messages in the chat completions API's form, oldest first."""
-        return [as_api(message) for message in self._messages]
+    def get_messages_for_llm(self, system_prompt: str | None = None) -> list[ChatMessage]:
+        """Return a system prompt (None: the task) and the messages in the chat completions API's form."""
+        system: ChatMessage = {"role": "system", "content": system_prompt or self.system_prompt}
+        return [system, *map(as_api, self._messages)]
 
     def drop_calls(self, passing: Mapping[str, Collection[str]]) -> None:
         """Drop these calls (message id → ids of its calls) with their results."""
@@ -106,7 +117,7 @@ class ConversationContext:
 
     def reword_last(self, content: str) -> Message:
         """Replace the newest message's text, and return the message."""
-        message = self._messages[-1] = replace(self._messages[-1], content=content)
+        message = self._messages[-1] = structs.replace(self._messages[-1], content=content)
         self._trim()
         return message
 
@@ -121,12 +132,12 @@ class ConversationContext:
                 continue
             count += len(units[index])
             tokens += _tokens(units[index])
-            if count > MESSAGE_LIMIT or tokens > TOKEN_LIMIT:
+            if count > self.MAX_HISTORY_MESSAGES or tokens > self.MAX_CONTEXT_TOKENS:
                 break  # Everything older goes, too: a conversation with holes misleads.
             kept.add(index)
         self._messages = [message for index in sorted(kept) for message in units[index]]
-        if self.tokens > TOKEN_LIMIT:
-            self._messages = _shortened(self._messages)
+        if self.tokens > self.MAX_CONTEXT_TOKENS:
+            self._messages = _shortened(self._messages, self.MAX_CONTEXT_TOKENS)
 
 
 def without_calls(messages: Sequence[Message], passing: Mapping[str, Collection[str]]) -> list[Message]:
@@ -138,7 +149,7 @@ def without_calls(messages: Sequence[Message], passing: Mapping[str, Collection[
         calls = tuple(call for call in asked.tool_calls if call.id not in dropped)
         # An assistant's message that has lost its calls stays only for its words.
         if calls or not asked.tool_calls or asked.content.strip():
-            left.append(replace(asked, tool_calls=calls))
+            left.append(structs.replace(asked, tool_calls=calls))
         left += [result for result in results if result.tool_call_id not in dropped]
     return left
 
@@ -166,12 +177,12 @@ def _tokens(unit: Sequence[Message]) -> int:
     return sum(tokens_of(message) for message in unit)
 
 
-def _shortened(messages: list[Message]) -> list[Message]:
-    """Cut the longest texts until they are within `TOKEN_LIMIT`."""
-    room = TOKEN_LIMIT
+def _shortened(messages: list[Message], most: int) -> list[Message]:
+    """Cut the longest texts until all are within `most` tokens."""
+    room = most
     while True:
         cut = [_cut(message, room) for message in messages]
-        if sum(tokens_of(message) for message in cut) <= TOKEN_LIMIT or room == 0:
+        if sum(tokens_of(message) for message in cut) <= most or room == 0:
             return cut
         room //= 2
 
@@ -188,7 +199,7 @@ def _cut(message: Message, room: int) -> Message:
     calls = tuple(
         replace(call, arguments="{}") if estimate_tokens(call.arguments) > room else call for call in message.tool_calls
     )
-    return replace(message, content=content, tool_calls=calls)
+    return structs.replace(message, content=content, tool_calls=calls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from enum import StrEnum
 
 from backend.citations import Citation
 from backend.models.base import ToolCall
-from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
+from backend.page_events import TokenGenerated, ToolCallEvent, ToolResultEvent
 from backend.users.context_update import ContextUpdate
 
 
-class TurnState(StrEnum):
+class ThinkingState(StrEnum):
     """The states of a `ThinkerSession`."""
 
     IDLE = "idle"
@@ -30,7 +30,7 @@ class TurnState(StrEnum):
 class StateChanged:
     """The session moved to `state`."""
 
-    state: TurnState
+    state: ThinkingState
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ThinkerResponse:
 
     text: str
     """The answer: made speakable for a spoken turn, otherwise as the model wrote it."""
-    state: TurnState
+    state: ThinkingState
     message_id: str = ""
     citations: tuple[Citation, ...] = ()
     tool_calls_made: tuple[str, ...] = ()
@@ -66,5 +66,5 @@ class ThinkerResponse:
     """What the tools have learned about the user."""
 
 
-AgentEvent = StateChanged | TokenGenerated | ToolCallStarted | ToolCallFinished
+AgentEvent = StateChanged | TokenGenerated | ToolCallEvent | ToolResultEvent
 OnEvent = Callable[[AgentEvent], None]

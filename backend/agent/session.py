@@ -14,14 +14,13 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from backend.agent.context import ConversationContext, Exchange, Situation, SourceMode
-from backend.agent.events import AgentEvent, OnEvent, StateChanged, ThinkerResponse, TurnState
+from backend.agent.context import TASK, ConversationContext, Exchange, Situation, SourceMode
+from backend.agent.events import AgentEvent, OnEvent, StateChanged, ThinkerResponse, ThinkingState
 from backend.agent.tool_router import ToolRouter
-from backend.agent.turn import Turn, TurnMetrics
+from backend.agent.turn import ThinkerMetrics, Turn
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
-from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
-from backend.runtime.json_objects import Json
+from backend.page_events import TokenGenerated, ToolCallEvent, ToolResultEvent
 from backend.runtime.supervisor import leave_behind
 from backend.storage.messages import ClientRound, Message
 from backend.tools.base import Client, ToolContext, ToolRights
@@ -31,8 +30,6 @@ log = logging.getLogger(__name__)
 
 STOP_WITHIN_S = 0.05
 """Seconds a cancelled turn may take to clean up before the session stops waiting for it."""
-TASK = "You are a helpful assistant. Answer the user's question."
-
 APOLOGY = "I am sorry, I could not find an answer just now. Please ask me again in a moment."
 """The answer of a turn that failed; the cause goes to the log."""
 
@@ -66,18 +63,12 @@ class Agent:
     shown: bool = True
     """Whether a reader sees the words as they arrive. If not, an answer that breaks off is requested once more."""
 
-    def register_tool(
-        self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]]
-    ) -> None:
-        """Offer one more tool: see `Toolbox.register`. Raises `BadPlugin`."""
-        self.toolbox.register(name, description, parameters, handler)
-
     def create_session(
         self,
         conversation_id: str,
-        on_token: Callable[[str], None] | None = None,
-        on_tool_call: Callable[[ToolCallStarted], None] | None = None,
-        on_tool_result: Callable[[ToolCallFinished], None] | None = None,
+        on_token: Callable[[str], object] | None = None,
+        on_tool_call: Callable[[ToolCallEvent], object] | None = None,
+        on_tool_result: Callable[[ToolResultEvent], object] | None = None,
         system_prompt: str | None = None,
         user_id: str | None = None,
         *,
@@ -87,25 +78,30 @@ class Agent:
         revise: Revise | None = None,
         private: bool = False,
         rights: ToolRights = ToolRights(),  # noqa: B008 - nothing in it changes
+        context: ConversationContext | None = None,
     ) -> ThinkerSession:
-        """Create a session of conversation `conversation_id`. Callbacks are called immediately and must not block.
+        """Create a session of conversation `conversation_id`.
+
+        Callbacks may be asynchronous: the turn goes on when they have returned, and ends with the error of one that
+        fails. `on_event` gets every event first, and must not block.
 
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
         `client` is the kind of client that tools must suit; None: each turn's source mode. `revise` gets a whole answer
         before it is kept. Of a `private` session, figures but no words enter traces. `rights` are the rights of its
-        tool calls: by default, public tools alone.
+        tool calls: by default, public tools alone. `context` is a conversation to continue; None: the store has it.
         """
 
-        def notify(event: AgentEvent) -> None:
-            match event:
-                case TokenGenerated(text) if on_token:
-                    on_token(text)
-                case ToolCallStarted() if on_tool_call:
-                    on_tool_call(event)
-                case ToolCallFinished() if on_tool_result:
-                    on_tool_result(event)
+        def notify(event: AgentEvent) -> object:
             if on_event:
                 on_event(event)
+            match event:
+                case TokenGenerated(text) if on_token:
+                    return on_token(text)
+                case ToolCallEvent() if on_tool_call:
+                    return on_tool_call(event)
+                case ToolResultEvent() if on_tool_result:
+                    return on_tool_result(event)
+            return None
 
         called_back = on_token or on_tool_call or on_tool_result
         options = SessionOptions(
@@ -118,14 +114,15 @@ class Agent:
             rights,
             private,
         )
-        return ThinkerSession(self, conversation_id, options)
+        return ThinkerSession(self, conversation_id, options, context)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
     """The options of one session; see `Agent.create_session`."""
 
-    on_event: OnEvent
+    on_event: Callable[[AgentEvent], object]
+    """Gets every event. An awaitable that it returns is awaited."""
     user_id: str = ""
     task: str = TASK
     situation: Situation | None = None
@@ -144,14 +141,16 @@ class SessionOptions:
 class ThinkerSession:
     """One conversation with the agent, one turn at a time."""
 
-    def __init__(self, agent: Agent, conversation_id: str, options: SessionOptions) -> None:
+    def __init__(
+        self, agent: Agent, conversation_id: str, options: SessionOptions, context: ConversationContext | None = None
+    ) -> None:
         self._agent = agent
         self._conversation_id = conversation_id
         self._options = options
         self._turn: Turn | None = None
         """The running turn, or the last one."""
-        self._context: ConversationContext | None = None
-        self._metrics = TurnMetrics()
+        self._context = context
+        self._metrics = ThinkerMetrics()
         self._busy = False
         self._running: asyncio.Task[ThinkerResponse] | None = None
         self._released: asyncio.Future[None] | None = None
@@ -162,14 +161,14 @@ class ThinkerSession:
         return f"ThinkerSession({self._conversation_id[:6]}… {self.state}, {self._turns} turns)"
 
     @property
-    def state(self) -> TurnState:
+    def state(self) -> ThinkingState:
         """The state of the running turn, or of the last."""
-        return self._turn.state if self._turn else TurnState.IDLE
+        return self._turn.state if self._turn else ThinkingState.IDLE
 
     async def think(
-        self, text: str, source_mode: SourceMode = "voice", *, message_id: str = "", raises: bool = False
+        self, user_input: str, source_mode: SourceMode = "voice", *, message_id: str = "", raises: bool = False
     ) -> ThinkerResponse:
-        """Answer `text`. After `cancel()` it returns with state `cancelled` and the words so far.
+        """Answer `user_input`. After `cancel()` it returns with state `cancelled` and the words so far.
 
         `message_id` names the question in the conversation; empty: an id is made. A failure gives a response with state
         `error` and words that can be spoken, or, with `raises`, the error `ModelUnavailable` or `NoAnswer`.
@@ -181,7 +180,7 @@ class ThinkerSession:
             raise BadRequest("This conversation is still busy with your last question.")
         self._busy = True
         try:
-            return await self._think(text, source_mode, message_id)
+            return await self._think(user_input, source_mode, message_id)
         except PeerError as error:
             if raises:
                 raise
@@ -197,7 +196,7 @@ class ThinkerSession:
         if not self._busy or self._turn is None or self.is_cancelled():
             return Stopping(self._released)
         self._metrics.cancelled = True
-        self._move(self._turn, TurnState.CANCELLED)
+        self._move(self._turn, ThinkingState.CANCELLED)
         if self._running is not None and self._released is not None:
             self._running.cancel()
             asyncio.get_running_loop().call_later(STOP_WITHIN_S, _release, self._released)
@@ -209,9 +208,9 @@ class ThinkerSession:
 
     def get_context(self) -> ConversationContext:
         """Return the conversation so far."""
-        return self._context or ConversationContext()
+        return self._context or ConversationContext(self._conversation_id, self._options.task)
 
-    def get_metrics(self) -> TurnMetrics:
+    def get_metrics(self) -> ThinkerMetrics:
         """Return the tokens and calls of all turns, and the times of the last."""
         return replace(self._metrics)
 
@@ -230,7 +229,7 @@ class ThinkerSession:
 
     async def _think(self, text: str, mode: SourceMode, message_id: str) -> ThinkerResponse:
         self._metrics.cancelled = False
-        self._metrics.first_token_latency_ms = None
+        self._metrics.first_token_latency_ms = 0
         began = time.perf_counter()
         turn = self._turn = self._begun(mode)
         turn.context = await self._loaded()
@@ -248,7 +247,7 @@ class ThinkerSession:
             turn.settle()
             raise
         finally:
-            self._metrics.total_latency_ms = (time.perf_counter() - began) * 1000
+            self._metrics.total_latency_ms = round((time.perf_counter() - began) * 1000)
             if not task.done():
                 log.warning("a tool did not stop when its turn was cancelled")
                 leave_behind(task)
@@ -262,7 +261,7 @@ class ThinkerSession:
                 response = self._interrupted(turn)
             elif error := task.exception():
                 turn.keep_partial()
-                self._move(turn, TurnState.ERROR)
+                self._move(turn, ThinkingState.ERROR)
                 raise error
             else:
                 response = task.result()
@@ -270,7 +269,7 @@ class ThinkerSession:
                 if revise is not None and (text := await revise(response)) != response.text:
                     turn.reword(text)
                     response = replace(response, text=text)
-                self._move(turn, TurnState.COMPLETE)
+                self._move(turn, ThinkingState.COMPLETE)
         finally:
             turn.settle()
             await self._save(turn)
@@ -279,13 +278,13 @@ class ThinkerSession:
     def _interrupted(self, turn: Turn) -> ThinkerResponse:
         said = turn.partial.strip()
         turn.keep_partial()
-        return turn.ended(said, TurnState.CANCELLED, cacheable=False)
+        return turn.ended(said, ThinkingState.CANCELLED, cacheable=False)
 
     def _failed(self) -> ThinkerResponse:
-        latency_ms = round(self._metrics.total_latency_ms)
-        return ThinkerResponse(APOLOGY, TurnState.ERROR, latency_ms=latency_ms, cacheable=False)
+        latency_ms = self._metrics.total_latency_ms
+        return ThinkerResponse(APOLOGY, ThinkingState.ERROR, latency_ms=latency_ms, cacheable=False)
 
-    def _move(self, turn: Turn, state: TurnState) -> None:
+    def _move(self, turn: Turn, state: ThinkingState) -> None:
         turn.state = state
         self._options.on_event(StateChanged(state))
 
@@ -293,12 +292,12 @@ class ThinkerSession:
         if self._context is None:
             store = self._agent.store
             messages = await store.load(self._conversation_id, self._options.user_id) if store else ()
-            self._context = ConversationContext(messages)
+            self._context = ConversationContext(self._conversation_id, self._options.task, messages)
         return self._context
 
     async def _save(self, turn: Turn) -> None:
         """Add the turn to the stored conversation, unless it failed and added no more than the question."""
-        if self._agent.store is None or (self.state is TurnState.ERROR and len(turn.added) < 2):
+        if self._agent.store is None or (self.state is ThinkingState.ERROR and len(turn.added) < 2):
             return
         await self._agent.store.append(self._conversation_id, self._options.user_id, turn.added)
 

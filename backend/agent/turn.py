@@ -17,21 +17,18 @@ import re
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-from backend.agent.context import (
-    CALLS_LIMIT,
-    ConversationContext,
-    SourceMode,
-    system_prompt,
-    without_calls,
-)
-from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
+import msgspec
+
+from backend.agent.context import CALLS_LIMIT, ConversationContext, SourceMode, system_prompt, without_calls
+from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, ThinkingState
 from backend.agent.speech import speakable
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
 from backend.observability.tracing import Span, step
-from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
+from backend.page_events import TokenGenerated, ToolCallEvent, ToolResultEvent
 from backend.runtime.json_objects import Json
 from backend.storage.messages import Message, StoredCall
 from backend.tools.base import ToolContext
@@ -75,14 +72,14 @@ class ModelReply:
 
 
 @dataclass
-class TurnMetrics:
+class ThinkerMetrics:
     """The counts of a session's turns so far, and the times of the last turn in milliseconds."""
 
     total_tokens: int = 0
     tool_calls_count: int = 0
     rounds: int = 0
-    first_token_latency_ms: float | None = None
-    total_latency_ms: float = 0.0
+    first_token_latency_ms: int = 0
+    total_latency_ms: int = 0
     cancelled: bool = False
 
 
@@ -96,8 +93,8 @@ class Turn:
     tool_context: ToolContext
     mode: SourceMode
     options: SessionOptions
-    metrics: TurnMetrics
-    state: TurnState = field(default=TurnState.IDLE, init=False)
+    metrics: ThinkerMetrics
+    state: ThinkingState = field(default=ThinkingState.IDLE, init=False)
     system: str = field(default="", init=False)
     """The system prompt, which depends on the tools that are offered."""
     partial: str = field(default="", init=False)
@@ -129,11 +126,11 @@ class Turn:
         self._began = time.perf_counter()
         self._alone = not self.context.messages
         question = Message("user", text, time.time(), self.mode)
-        self._add(replace(question, message_id=message_id) if message_id else question)
+        self._add(msgspec.structs.replace(question, message_id=message_id) if message_id else question)
         for exchange in self.options.before:
             asked, *results = exchange.unit(time.time(), self.mode)
             self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # It is made in every turn.
-            self.context.add(asked, *results)
+            self.context.add_message(asked, *results)
         repeated = 0
         for _ in range(ROUND_LIMIT):
             reply = await self._ask(schemas)
@@ -148,13 +145,14 @@ class Turn:
                 break
         return self._response(await self._ask(None), incomplete=True)
 
-    def emit(self, event: AgentEvent) -> None:
-        """Pass an event on, unless the turn was cancelled."""
-        if self.state is TurnState.CANCELLED:
+    async def emit(self, event: AgentEvent) -> None:
+        """Pass an event on, unless the turn was cancelled, and await what an asynchronous callback returns."""
+        if self.state is ThinkingState.CANCELLED:
             return
         if isinstance(event, StateChanged):
             self.state = event.state
-        self.options.on_event(event)
+        if isawaitable(called := self.options.on_event(event)):
+            await called
 
     async def _prepare(self, text: str) -> list[Json]:
         """Choose tools if there are many, word the system prompt, and return the tools' schemas."""
@@ -176,10 +174,10 @@ class Turn:
 
     async def _ask(self, tools: list[Json] | None) -> ModelReply:
         """Send one request to the model, and show its words as they arrive. `tools` are schemas; None: wrap up."""
-        self.emit(StateChanged(TurnState.PROCESSING))
+        await self.emit(StateChanged(ThinkingState.PROCESSING))
         schemas = tools or []
         system = self.system if tools is not None else f"{self.system}\n\n{WRAP_UP}"
-        messages: list[ChatMessage] = [{"role": "system", "content": system}, *self.context.get_messages_for_llm()]
+        messages = self.context.get_messages_for_llm(system)
         with step("model", self.agent.model_name, None if self.options.private else messages) as span:
             asked_at = time.perf_counter()
             calls, end = await self._streamed(messages, schemas)
@@ -210,7 +208,7 @@ class Turn:
                     async for delta in deltas:
                         match delta:
                             case TextDelta(text):
-                                self._spoke(text)
+                                await self._spoke(text)
                             case ToolCall():
                                 calls.append(delta)
                             case Finished():
@@ -222,18 +220,19 @@ class Turn:
                 self.partial, calls = "", []  # Nobody has seen the words yet.
         return calls, end
 
-    def _spoke(self, text: str) -> None:
+    async def _spoke(self, text: str) -> None:
         if not self.partial:
-            self.emit(StateChanged(TurnState.GENERATING))
-            now = self._spoke_at = time.perf_counter()
-            if self.metrics.first_token_latency_ms is None:
-                self.metrics.first_token_latency_ms = (now - self._began) * 1000
+            await self.emit(StateChanged(ThinkingState.GENERATING))
+            now = time.perf_counter()
+            if self._spoke_at is None:
+                self.metrics.first_token_latency_ms = round((now - self._began) * 1000)
+            self._spoke_at = now
         self.partial += text
-        self.emit(TokenGenerated(text))
+        await self.emit(TokenGenerated(text))
 
     async def _round(self, reply: ModelReply) -> bool:
         """Make the calls in parallel, add them with their results, and return whether all repeated earlier calls."""
-        self.emit(StateChanged(TurnState.TOOL_CALLING))
+        await self.emit(StateChanged(ThinkingState.TOOL_CALLING))
         self.metrics.rounds += 1
         calls = _distinct(reply.calls[:CALLS_LIMIT])
         refused = [self._refusal(call) for call in calls]
@@ -266,7 +265,7 @@ class Turn:
         return None
 
     async def _made_call(self, call: ToolCall, refusal: ToolResult | None) -> ToolResult:
-        self.emit(ToolCallStarted(call.id, call.name, call.arguments))
+        await self.emit(ToolCallEvent(call.id, call.name, _object(call.arguments)))
         with step("tool", call.name, None if self.options.private else call.arguments) as span:
             result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self._call_context())
             note_result(span, result, private=self.options.private)
@@ -274,7 +273,8 @@ class Turn:
             self.metrics.tool_calls_count += 1
             self.results.append(result)
             self._last[(call.name, _canonical(call.arguments))] = result
-        self.emit(ToolCallFinished(call.id, call.name, result.content, result.error, result.sample, result.elapsed_ms))
+        shown = _object(result.content)
+        await self.emit(ToolResultEvent(call.id, call.name, shown, result.error, result.sample, result.elapsed_ms))
         return result
 
     @property
@@ -327,7 +327,7 @@ class Turn:
         calls = tuple(call for call in _distinct(reply.calls[:CALLS_LIMIT]) if self._is_client_tool(call))
         return self.ended(reply.text.strip(), client_calls=calls, cacheable=False)
 
-    def ended(self, text: str, state: TurnState = TurnState.COMPLETE, **more: Any) -> ThinkerResponse:
+    def ended(self, text: str, state: ThinkingState = ThinkingState.COMPLETE, **more: Any) -> ThinkerResponse:
         """Return the outcome with the turn's figures; `more` are its further fields."""
         return ThinkerResponse(
             text,
@@ -356,7 +356,7 @@ class Turn:
         self.added[-1] = self.context.reword_last(text)
 
     def _add(self, *unit: Message) -> None:
-        self.context.add(*unit)
+        self.context.add_message(*unit)
         self.added += unit
 
 
@@ -394,9 +394,13 @@ def _stored(call: ToolCall) -> StoredCall:
 
 
 def _canonical(arguments: str) -> str:
-    """Return the arguments as JSON in canonical spacing and order; '{}' for text that is no JSON."""
+    """Return the arguments as JSON in canonical spacing and order."""
+    return json.dumps(_object(arguments), sort_keys=True, ensure_ascii=False)
+
+
+def _object(text: str) -> Json:
+    """Return the JSON object in `text`; an empty one if `text` holds none."""
     try:
-        value = json.loads(arguments.strip() or "{}")
+        return msgspec.json.decode(text, type=Json)
     except (ValueError, RecursionError):
-        return "{}"
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+        return {}

@@ -10,7 +10,7 @@ from typing import TypeVar
 from redis.asyncio import Redis
 
 from backend.access.billing import BillingSubjects
-from backend.access.budgets import Budgets
+from backend.access.budgets import Budgets, Refund
 from backend.access.concurrency import ConcurrencyLimits
 from backend.access.usage import TASK, DayCounts, Resource
 from backend.errors import MemoryUnavailable
@@ -50,7 +50,7 @@ def paid_by(
     return paid
 
 
-async def admit_task(budgets: Budgets, owner: str) -> None:
-    """Charge a new task to its owner. Raises `OverBudget` or `CeilingReached`."""
+async def admit_task(budgets: Budgets, owner: str) -> Refund:
+    """Charge a task to its owner, and return what takes the charge back. Raises `OverBudget` or `CeilingReached`."""
     async with budgets.billing.billing_to(owner) as billed:
-        await budgets.admit(billed, TASK, Counter({Resource.TASKS: 1}))
+        return await budgets.admit(billed, TASK, Counter({Resource.TASKS: 1}))

@@ -58,6 +58,10 @@ LogForm = Annotated[
     LogFormat,
     typer.Option("--log-format", envvar="LOG_FORMAT", help="Print messages as text, or as one JSON object per line."),
 ]
+LogWords = Annotated[
+    bool,
+    typer.Option("--log-words", envvar="LOG_WORDS", help="Let messages hold what users say, with --log-level debug."),
+]
 
 
 @app.command()
@@ -66,18 +70,20 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8000,
     log_level: LogLevel = "warning",
     log_form: LogForm = "text",
+    log_words: LogWords = False,
     shared_port: Annotated[
         bool, typer.Option("--shared-port", help="Share the port with other processes (needs SHARE_SESSIONS).")
     ] = False,
     announce: Annotated[bool, typer.Option(hidden=True)] = True,
 ) -> None:
     """Start the server: the page and the API. Settings are read from the environment and .env."""
-    set_up_logs(log_level, log_form, "server")
+    set_up_logs(log_level, log_form, "server", words=log_words)
     settings = load_settings()
     if settings.server.workers > 1 and not shared_port:
         from backend.app.worker_processes import supervise
 
-        uvloop.run(supervise(settings, host, port, ["--log-level", log_level, "--log-format", log_form]))
+        options = ["--log-level", log_level, "--log-format", log_form, *["--log-words"] * log_words]
+        uvloop.run(supervise(settings, host, port, options))
     else:
         gc.disable()  # off until `open_app` has built everything: collecting would take a fifth of the start
         from backend.app.server import serve as serve_until_signal
@@ -92,11 +98,12 @@ def worker(
     ] = None,
     log_level: LogLevel = "info",
     log_form: LogForm = "text",
+    log_words: LogWords = False,
 ) -> None:
     """Run background tasks for the servers that share this Redis. It reads the same settings as serve."""
     from backend.app.task_worker import work
 
-    set_up_logs(log_level, log_form, "worker")
+    set_up_logs(log_level, log_form, "worker", words=log_words)
     uvloop.run(work(load_settings(), concurrency))
 
 

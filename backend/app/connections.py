@@ -75,9 +75,6 @@ class Connections:
         self._files_limit = files_limit - FILES_RESERVED
         self._open: Counter[str] = Counter()
 
-    def __repr__(self) -> str:
-        return f"Connections({self._open.total()} counted, of {len(self._open)} addresses)"
-
     def refusal(self, host: str, file_number: int) -> str:
         """Return why a connection of `host`, which is counted already, is refused; empty: it is accepted.
 

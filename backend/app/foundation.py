@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.access.budgets import Budgets
 from backend.app.budgets import open_budgets
@@ -26,6 +26,7 @@ from backend.observability.tracing import NO_TRACER, Tracer
 from backend.sessions.recorder import OpenRecorder
 from backend.settings.settings import Settings
 from backend.storage.embedded import OpenedMemory
+from backend.thinker_service import thinker_service
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,8 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         thinkers = await enter(
             open_thinkers(settings, stores, notifications, models, tracer, task_store.queries, endpoints.without_model)
         )
+        shared = thinkers.registry.dependencies
+        stack.enter_context(thinker_service.serving(replace(shared.agent, router=shared.router)))
         metrics = _open_metrics(stores, thinkers)
         notifications.metrics.register_in(metrics.registry)
         budgets.register_in(metrics.registry)

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import structs
 
 from backend.agent.context import STRANGER, Situation
-from backend.agent.events import TurnState
+from backend.agent.events import ThinkingState
 from backend.errors import BadRequest, NoAnswer, ThinkerTimeout
 from backend.models.base import quoted
 from backend.page_events import ThinkerChanged
@@ -115,7 +115,7 @@ class Delegations:
             rights=question.rights,
         )
         response = await session.think(task.said, "voice", raises=True)
-        if response.state is not TurnState.COMPLETE:
+        if response.state is not ThinkingState.COMPLETE:
             raise NoAnswer("It was stopped.")
         sources: set[Source] = {each.answer.source for each in asked if each.answer}
         handed_off = [each.answer.task_id for each in asked if each.answer and each.answer.task_id]

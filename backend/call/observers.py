@@ -72,7 +72,7 @@ class CallObservers:
         message_id = self.history.add(role, text)
         self._post_turn.on_message(role, text, message_id)
         if not self._session.shared:
-            self._learner.on_message(role, text)
+            self._learner.on_message(role, text, self._session.caller_scope)
 
     def endings(self, reason: str) -> Sequence[Callable[[], None]]:
         """Return the steps to take when the call is over; each may fail without the others."""

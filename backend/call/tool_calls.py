@@ -159,7 +159,7 @@ class ToolCallDispatcher:
         self._dismissed.add(call_id)
 
     def late_answer(self, call_id: str) -> str:
-        """Return an answer that came too late, as JSON that the Responder is to speak.
+        """Return a late answer, as JSON that the Responder is to speak.
 
         Raises `NotFound` for an unknown call, `BadRequest` if the call has no unspoken answer.
         """

@@ -240,7 +240,7 @@ class ServedCall:
         return ""
 
     def say_answer(self, call: str) -> None:
-        """Speak an answer that came too late, as soon as the floor is free. Raises `NotFound` or `BadRequest`."""
+        """Speak a late answer as soon as the floor is free. Raises `NotFound` or `BadRequest`."""
         self.engine.dispatch(ev.LateAnswerWanted(call, self.parts.tool_calls.late_answer(call)))
 
     def hang_up(self, reason: str) -> None:

@@ -55,9 +55,6 @@ class Chat:
         self._claims = dependencies.claims
         self._claims.on_stop = self._stop_here
 
-    def __repr__(self) -> str:
-        return f"Chat({len(self._tasks)} turns running)"
-
     @property
     def running(self) -> int:
         """The number of running turns."""

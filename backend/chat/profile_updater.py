@@ -35,16 +35,13 @@ class ChatProfileUpdater:
         self._summaries = summaries
         self._recent: OrderedDict[tuple[str, str], _Recent] = OrderedDict()
 
-    def __repr__(self) -> str:
-        return f"ChatProfileUpdater({len(self._recent)} conversations)"
-
     def on_turn(self, request: ChatRequest, reply: ChatReply) -> None:
         """Learn from an answered turn."""
         # Only a complete answer in a conversation says something lasting about the user.
         if request.conversation_id is None or reply.state != "complete" or reply.client_calls:
             return
         if self._ingest and request.user_id:
-            self._ingest(request.user_id, request.text, "chat")
+            self._ingest(request.user_id, request.text, "chat", request.caller_scope)
         if updates := stated(request.text):
             self._enqueue(lambda memory: update_profile(memory, request.user_id, *updates))
         key = (request.user_id, request.conversation_id)

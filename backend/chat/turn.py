@@ -100,9 +100,6 @@ class ChatTurn:
         self._streams = 0
         self._waits = 0
 
-    def __repr__(self) -> str:
-        return f"ChatTurn({self.request!r}, {self._streams} streams, {self._waits} waiting)"
-
     @property
     def over(self) -> bool:
         """Whether the turn has ended."""

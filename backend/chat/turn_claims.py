@@ -70,9 +70,6 @@ class TurnClaims(RedisStore):
         if pubsub:
             pubsub.subscribe(CHANNEL, self._on_message)
 
-    def __repr__(self) -> str:
-        return f"TurnClaims({self._process})"
-
     async def claim(self, request: ChatRequest) -> bool:
         """Claim the conversation for this turn. Returns False while another process answers in it."""
 

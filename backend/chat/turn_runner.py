@@ -11,10 +11,8 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-from msgspec import structs
-
 from backend.agent.context import Situation
-from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
+from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, ThinkingState
 from backend.agent.session import ThinkerSession
 from backend.agent.tool_router import OFFERED_LIMIT
 from backend.chat.client_tools import as_tool
@@ -26,13 +24,7 @@ from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
-from backend.page_events import (
-    ChatStateChanged,
-    ChatTurnStarted,
-    TokenGenerated,
-    ToolCallFinished,
-    ToolCallStarted,
-)
+from backend.page_events import ChatStateChanged, ChatTurnStarted, ToolCallEvent
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.ledger.work import working
 from backend.storage.memory import Memory, briefly
@@ -56,12 +48,10 @@ KNOWN_WITHIN_S = 0.5
 """Seconds the profile may take to load; after that, the user is served as a stranger."""
 HEARD_WITHIN_S = 1.0
 """Seconds the note of a consent reply may take; after that, the user is asked again."""
-RESULT_SHOWN = 2_000
-"""The most characters of a tool's result in an event."""
 OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
 """The tools of Thinkers that a conversation also needs directly."""
 
-CANCELLED = ThinkerResponse("", TurnState.CANCELLED, cacheable=False)
+CANCELLED = ThinkerResponse("", ThinkingState.CANCELLED, cacheable=False)
 """The response of a turn that was cancelled before the model was asked."""
 
 
@@ -113,9 +103,6 @@ class TurnRunner:
         memory = dependencies.memory if turn.request.conversation_id is not None else None
         self._history = ChatHistory(memory, turn.request.earlier, dependencies.ledger, turn.request.platform)
 
-    def __repr__(self) -> str:
-        return f"TurnRunner({self._request!r})"
-
     async def run(self) -> ChatReply:
         """Answer the request. Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
         request = self._request
@@ -145,7 +132,7 @@ class TurnRunner:
             response = await session.think(self._request.text, "chat", message_id=self._request.message_id, raises=True)
         finally:
             timer.cancel()
-        if self._late and response.state is not TurnState.COMPLETE:
+        if self._late and response.state is not ThinkingState.COMPLETE:
             raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less in one message.")
         reply = self._reply(response)
         if self._dependencies.profiles:
@@ -264,7 +251,7 @@ class TurnRunner:
             message_id=request.message_id,
             reply_id=response.message_id,
             text=response.text,
-            state="complete" if response.state is TurnState.COMPLETE else "cancelled",
+            state="complete" if response.state is ThinkingState.COMPLETE else "cancelled",
             mode=self._mode.name,
             history=history,
             incomplete=response.incomplete,
@@ -280,12 +267,10 @@ class TurnRunner:
 
     def _on_agent_event(self, event: AgentEvent) -> None:
         match event:
-            case TokenGenerated():
-                self._turn.publish(event)
             case StateChanged(state):
                 self._turn.publish(ChatStateChanged(state.value))
-            case ToolCallStarted(name=name):
+            case ToolCallEvent(tool_name=name):
                 self._tools.append(name)
                 self._turn.publish(event)
-            case ToolCallFinished(content=content):
-                self._turn.publish(structs.replace(event, content=content[:RESULT_SHOWN]))
+            case _:
+                self._turn.publish(event)

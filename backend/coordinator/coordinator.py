@@ -27,6 +27,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from backend.access.principal import PUBLIC, CallerScope
 from backend.coordinator.store import (
     Action,
     CancelTask,
@@ -163,10 +164,24 @@ class Coordinator:
         async with self.channels.lease(user_id).held() as is_ours:
             if not is_ours:
                 return False
-            plan = await self.state.plan(user_id) or await self._plan(user_id)
-            if plan is not None:
-                await self._carry_out(user_id, plan)
-            return plan is not None
+            plan = await self.state.plan(user_id)
+            entries = await self.channels.waiting(user_id, ENTRIES_LIMIT)
+            if plan is None and not entries:
+                await self.channels.unlist(user_id)
+                return False
+            await self._cycle(user_id, plan, entries)
+            return True
+
+    async def _cycle(self, user_id: str, plan: Plan | None, entries: Sequence[ChannelEntry]) -> None:
+        """Decide, unless there is a plan already, and carry the plan out; log the beginning and the end."""
+        digest, began, outcome = plan.id if plan else entries[-1].id, time.monotonic(), "broken off"
+        log.info("thinker_start: digest-%s, %d entries%s", digest, len(entries), ", decided before" if plan else "")
+        try:
+            plan = plan or await self._plan(user_id, entries)
+            await self._carry_out(user_id, plan)
+            outcome = "not decided, fallback" if plan.failure else f"decided, {len(plan.actions)} actions"
+        finally:
+            log.info("thinker_end: digest-%s %s, %d ms", digest, outcome, (time.monotonic() - began) * 1000)
 
     async def _begin_due(self) -> bool:
         """Begin the digests that are due, and return whether any user's entries wait."""
@@ -215,12 +230,8 @@ class Coordinator:
         log.warning("a digest broke off, and is tried again: %s", type(error).__name__)
         self._paused[user_id] = self.clock() + PAUSE_S
 
-    async def _plan(self, user_id: str) -> Plan | None:
+    async def _plan(self, user_id: str, entries: Sequence[ChannelEntry]) -> Plan:
         """Write the history, then decide, and write the plan before any part of it is carried out."""
-        entries = await self.channels.waiting(user_id, ENTRIES_LIMIT)
-        if not entries:
-            await self.channels.unlist(user_id)
-            return None
         tasks = [await self.tasks.get(user_id, entry.task_id) if entry.task_id else None for entry in entries]
         items = [DigestItem(entry, task) for entry, task in zip(entries, tasks, strict=True)]
         await self.state.add_history(user_id, [item.history_entry() for item in items])
@@ -238,6 +249,7 @@ class Coordinator:
             failure,
             tuple(entry.id for entry in entries if entry.kind == "input"),
             task_summary(listed),
+            scope_within([entry.scope for entry in entries]),
         )
         return await self.state.set_plan(user_id, plan)
 
@@ -268,7 +280,7 @@ class Coordinator:
         try:
             match action:
                 case CreateTask(kind, instruction):
-                    await self.tasks.create(user_id, kind, instruction, once=f"{plan.id}:{number}")
+                    await self.tasks.create(user_id, kind, instruction, once=f"{plan.id}:{number}", scope=plan.scope)
                 case CancelTask(task_id):
                     await self.tasks.cancel(user_id, task_id)
                 case SummarizeTaskResult(task_id, summary):
@@ -308,6 +320,13 @@ def due_at(
     if inputs:
         times.append(max(last_at + settings.min_interval_s, min(inputs) + GATHER_S))
     return min(times, default=None)
+
+
+def scope_within(scopes: Sequence[CallerScope]) -> CallerScope:
+    """Return the scope within all of these. If they differ, and one names its tools, no tool is within it."""
+    if len(set(scopes)) > 1 and any(each.tools is not None for each in scopes):
+        return CallerScope(tools=frozenset())
+    return min(scopes, key=lambda each: each.scope, default=PUBLIC)
 
 
 async def decide_without_model(digest: Digest) -> Decision:

@@ -17,7 +17,7 @@ from typing import get_args
 
 import msgspec
 
-from backend.agent.events import AgentEvent, TurnState
+from backend.agent.events import AgentEvent, ThinkingState
 from backend.agent.session import Agent
 from backend.coordinator.coordinator import Decision, Digest, DigestItem, outcome_of
 from backend.coordinator.store import (
@@ -31,7 +31,7 @@ from backend.coordinator.store import (
 from backend.errors import BadRequest, NoAnswer
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
-from backend.page_events import ToolCallFinished
+from backend.page_events import ToolResultEvent
 from backend.runtime.json_objects import Json
 from backend.runtime.prompts import prompt
 from backend.tools.runner import Toolbox
@@ -69,8 +69,8 @@ class ModelDecider:
         actions, invalid = RequestedActions(self.kinds, task_ids), list[str]()
 
         def on_event(event: AgentEvent) -> None:
-            if isinstance(event, ToolCallFinished) and event.error and len(invalid) < INVALID_LIMIT:
-                invalid.append(f"{event.name}: {event.error}")
+            if isinstance(event, ToolResultEvent) and event.error and len(invalid) < INVALID_LIMIT:
+                invalid.append(f"{event.tool_name}: {event.error}")
 
         asked = prompt("coordinator/injection", digest=question(digest))
         name = f"digest-{digest.id}"
@@ -92,7 +92,7 @@ class ModelDecider:
                     response = await session.think(asked, "voice", raises=True)
         except TimeoutError:
             raise NoAnswer(f"No decision within {THINK_WITHIN_S:g} seconds.") from None
-        if response.state is not TurnState.COMPLETE or response.incomplete:
+        if response.state is not ThinkingState.COMPLETE or response.incomplete:
             raise NoAnswer("The decision about the digest broke off.")
         text = "" if response.text.strip(" .!").upper() == NOTHING else response.text
         return Decision(text, tuple(actions.valid), tuple(invalid))

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from backend.access.principal import PUBLIC, CallerScope
 from backend.coordinator.coordinator import TASKS_SHOWN, Coordinator
 from backend.coordinator.store import CoordinatorExport, LastDigest
 from backend.errors import MemoryUnavailable, TooMany
@@ -53,8 +54,8 @@ class CoordinatorService:
     notices: Callable[[str], Awaitable[list[Notice]]]
     """Returns a user's waiting notices."""
 
-    def ingest(self, user_id: str, text: str, mode: str) -> None:
-        """Add what a user said in a call or chat, if the user has tasks. Returns immediately.
+    def ingest(self, user_id: str, text: str, mode: str, scope: CallerScope = PUBLIC) -> None:
+        """Add what a user of that scope said in a call or chat, if the user has tasks. Returns immediately.
 
         An utterance that cannot be written is lost to the coordinator only: the call or chat has answered it.
         """
@@ -62,14 +63,14 @@ class CoordinatorService:
         async def write(_: Memory) -> None:
             with contextlib.suppress(MemoryUnavailable, TooMany):
                 if await self.coordinator.tasks.list(user_id, 1):
-                    await self.coordinator.channels.add_input(user_id, text, mode)
+                    await self.coordinator.channels.add_input(user_id, text, mode, scope)
                     self.coordinator.wake()
 
         self.utterances.enqueue(write)
 
-    async def add_input(self, user_id: str, text: str) -> None:
-        """Add an input that is answered neither in a call nor in a conversation. Raises `TooMany`."""
-        await self.coordinator.channels.add_input(user_id, text, "api")
+    async def add_input(self, user_id: str, text: str, scope: CallerScope = PUBLIC) -> None:
+        """Add an input, by a user of that scope, that no call or conversation answers. Raises `TooMany`."""
+        await self.coordinator.channels.add_input(user_id, text, "api", scope)
         self.coordinator.wake()
 
     async def status(self, user_id: str) -> UserStatus:

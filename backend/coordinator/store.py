@@ -32,6 +32,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
+from backend.access.principal import PUBLIC, CallerScope
 from backend.errors import TooMany
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
@@ -75,6 +76,8 @@ class ChannelEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     task_id: str = ""
     """The task that ended."""
     state: str = ""
+    scope: CallerScope = PUBLIC
+    """The scope of the user when they said it, or of the task."""
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
@@ -136,6 +139,8 @@ class Plan(msgspec.Struct, frozen=True):
     """The ids of the entries that are inputs."""
     task_summary: str = ""
     """The user's tasks at the time of the decision, one on each line."""
+    scope: CallerScope = PUBLIC
+    """The tools that new tasks may use: those within the scope of every entry."""
     format: Format = FORMAT
 
 
@@ -186,15 +191,15 @@ class Channels(RedisStore):
 
     def add_result(self, transaction: Pipe, task: Task) -> None:
         """Add the entry of a task in the transaction that ends it."""
-        entry = ChannelEntry("", "result", self._clock(), task_id=task.id, state=task.state.value)
+        entry = ChannelEntry("", "result", self._clock(), task_id=task.id, state=task.state.value, scope=task.scope)
         self._add(transaction, task.owner, entry)
 
-    async def add_input(self, user_id: str, text: str, mode: str) -> None:
+    async def add_input(self, user_id: str, text: str, mode: str, scope: CallerScope = PUBLIC) -> None:
         """Add what a user has said. Raises `TooMany` when too much waits."""
         if await self._client.call(lambda redis: redis.xlen(inbox_key(user_id))) >= INPUTS_LIMIT:
             raise TooMany(f"{INPUTS_LIMIT} inputs and results wait already.", retry_after_s=60, hint="Try again later.")
         pipe = self._client.pipeline()
-        self._add(pipe, user_id, ChannelEntry("", "input", self._clock(), text[:INPUT_CHARS], mode))
+        self._add(pipe, user_id, ChannelEntry("", "input", self._clock(), text[:INPUT_CHARS], mode, scope=scope))
         await self._client.execute(pipe)
 
     async def users(self) -> list[str]:

@@ -40,7 +40,6 @@ from backend.http.headers import SecurityHeaders
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins, allowed_hosts
 from backend.http.services import Services
-from backend.observability.logs import redact_tokens_in_logs
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
@@ -155,7 +154,6 @@ def build_app(
     complete_openapi(app)
     page.serve_page(app, services.frontend)
     services.state.metrics.watch_sessions(lambda: services.calls.registry.live)
-    redact_tokens_in_logs()
     return app
 
 

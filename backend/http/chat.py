@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
+from msgspec import to_builtins
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from backend.access.addresses import address_key
@@ -24,7 +25,7 @@ from backend.chat.client_messages import ClientMessage, as_turn
 from backend.chat.turn import ChatRequest, ChatTurn
 from backend.errors import BadField, BadRequest, Forbidden, NotFound, NotOwner
 from backend.http.bodies import ConversationId, documented, read_body
-from backend.http.context import Caller, Context, Here, identity_of, principal_of, spend, take_permit
+from backend.http.context import Caller, Context, Here, identity_of, principal_of, spend, spending, take_permit
 from backend.http.long_answers import json_response
 from backend.http.on_behalf import USER_LIMIT, speak_for
 from backend.http.services import forget_conversation, forgetting
@@ -144,7 +145,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
     busy = await here.services.work.chat.busy(user, conversation_id)
     if not messages and not busy:
         raise _no_conversation()
-    return {"conversation_id": conversation_id, "busy": busy, "messages": list(map(asdict, messages))}
+    return {"conversation_id": conversation_id, "busy": busy, "messages": to_builtins(messages)}
 
 
 @router.get("/api/conversations/{conversation_id}/export")
@@ -217,13 +218,13 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
 
 async def begin_turn(request: Request, here: Context, asked: ChatRequest) -> ChatTurn:
     """Begin the turn at its caller's expense. Raises `TooMany` over a limit or a budget, or as `Chat.begin`."""
-    await spend(request, TURN)
-    permit = await take_permit(request, PermitKind.TURNS)
-    try:
-        turn = await here.services.work.chat.begin(asked)
-    except BaseException:
-        await permit.release()
-        raise
+    async with spending(request, TURN):
+        permit = await take_permit(request, PermitKind.TURNS)
+        try:
+            turn = await here.services.work.chat.begin(asked)
+        except BaseException:
+            await permit.release()
+            raise
     permit.release_after(turn.end)
     return turn
 

@@ -6,8 +6,8 @@ Requests that cost something need room in the billing subject's budgets, and hol
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, TypeVar, cast
 
@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection
 
 from backend.access.addresses import is_from_here
 from backend.access.billing import BillingSubject, current_billing
+from backend.access.budgets import Refund
 from backend.access.concurrency import Permit, PermitKind
 from backend.access.credentials import Identity, Signatures
 from backend.access.principal import Principal
@@ -130,16 +131,27 @@ def billing_of(connection: HTTPConnection) -> BillingSubject:
     )
 
 
-async def spend(request: Request, needs: frozenset[Resource]) -> BillingSubject:
+async def spend(request: Request, needs: frozenset[Resource]) -> Refund:
     """Admit a request after its body was read, charge its bytes if it stores any, and bill further work to its caller.
 
-    Raises `OverBudget`, or `CeilingReached` (503) when the server's own budget is used up.
+    Returns what takes the charge back. Raises `OverBudget`, or `CeilingReached` (503) when the server's own budget is
+    used up.
     """
     billed = billing_of(request)
     current_billing.set(billed)
     wanted = Counter({Resource.KEPT_BYTES: len(await request.body())} if Resource.KEPT_BYTES in needs else {})
-    await context_of(request).services.people.budgets.admit(billed, needs, wanted)
-    return billed
+    return await context_of(request).services.people.budgets.admit(billed, needs, wanted)
+
+
+@asynccontextmanager
+async def spending(request: Request, needs: frozenset[Resource]) -> AsyncIterator[None]:
+    """Run the block at the caller's expense, like `spend`. If it fails, the charge is taken back."""
+    refund = await spend(request, needs)
+    try:
+        yield
+    except BaseException:
+        refund()
+        raise
 
 
 async def admits_new_user(connection: HTTPConnection) -> bool:

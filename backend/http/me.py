@@ -21,7 +21,7 @@ from backend.access.usage import WRITE
 from backend.errors import MemoryUnavailable, VoiceError
 from backend.http.admission import set_cookie
 from backend.http.bodies import documented, read_body
-from backend.http.context import Caller, Context, Here, billing_of, holding, spend, take_permit
+from backend.http.context import Caller, Context, Here, billing_of, holding, spending, take_permit
 from backend.http.long_answers import json_response
 from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events
@@ -72,11 +72,14 @@ async def show_me(here: Here, caller: Caller) -> Json:
 
 @router.patch("/api/me", openapi_extra=documented(ProfileChanges))
 async def change_me(request: Request, here: Here, caller: Caller) -> Json:
-    """Change the profile, in the caller's live calls, too, and return the new one. 422 for an impossible value."""
+    """Change the profile, in the caller's live calls, too, and return the new one. 422 for an impossible value.
+
+    409, and nothing is changed, when a change is about a field of the profile that this server cannot read.
+    """
     await here.messages.take(f"me {caller.user}", here.now())
     body = await read_body(request, ProfileChanges)
-    await spend(request, WRITE)
-    return _shown(here, await update_profile(here.services.data.memory, caller.user, *body.changes))
+    async with spending(request, WRITE):
+        return _shown(here, await update_profile(here.services.data.memory, caller.user, *body.changes, whole=True))
 
 
 @router.get("/api/me/usage")

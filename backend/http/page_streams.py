@@ -28,9 +28,6 @@ class PageStreams:
         self._open: dict[str, dict[str, PageStream]] = {}
         self._closing = False
 
-    def __repr__(self) -> str:
-        return f"PageStreams({self.count})"
-
     @property
     def count(self) -> int:
         """The number of open streams."""

@@ -98,7 +98,7 @@ async def cancel(here: Here, session: OwnSession, call_id: str) -> Json:
 
 @router.post("/api/sessions/{session_id}/thinkers/{call_id}/say", status_code=202)
 async def say(here: Here, session: OwnSession, call_id: str) -> Json:
-    """Speak an answer that came too late (`stale`). 404 for an unknown tool call, 422 without an answer."""
+    """Speak a late answer (`stale`) when the floor is free. 404 for an unknown tool call, 422 without an answer."""
     await here.messages.take(session.id, here.now())
     await session.say_answer(call_id)
     return {"ok": True}

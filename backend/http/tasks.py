@@ -16,7 +16,7 @@ from backend.access.usage import TURN
 from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
-from backend.http.context import Caller, Context, Here, principal_of, spend
+from backend.http.context import Caller, Context, Here, principal_of, spending
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.tasks.task import INSTRUCTION_LIMIT, Task
@@ -48,15 +48,15 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
     await here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
     conversation_id = caller.principal.conversation_for(body.conversation_id)
-    await spend(request, TURN)
-    task = await here.services.work.tasks.create(
-        caller.user,
-        body.kind,
-        body.instruction,
-        conversation_id or "",
-        source_mode="chat",
-        scope=principal_of(request).caller_scope,
-    )
+    async with spending(request, TURN):
+        task = await here.services.work.tasks.create(
+            caller.user,
+            body.kind,
+            body.instruction,
+            conversation_id or "",
+            source_mode="chat",
+            scope=principal_of(request).caller_scope,
+        )
     return _shown(task)
 
 
@@ -85,10 +85,11 @@ async def show_progress(task_id: str, here: Here, caller: Caller) -> Json:
 
 @router.get("/api/tasks/{task_id}/archive", response_model=None)
 async def show_archive(task_id: str, here: Here, caller: Caller) -> Response:
-    """Return every model call of a task, without secrets."""
-    await _own(task_id, here, caller)
-    entries = await here.services.work.model_calls.read(caller.user, task_id) or []
-    return await json_response({"attempts": entries})
+    """Return every model call of a task, or of the digest `digest-{id}`, without secrets."""
+    entries = await here.services.work.model_calls.read(caller.user, task_id)
+    if entries is None:
+        await _own(task_id, here, caller)
+    return await json_response({"attempts": entries or []})
 
 
 async def _own(task_id: str, here: Context, caller: Caller) -> Task:
@@ -118,8 +119,8 @@ async def put_input(request: Request, here: Here, caller: Caller) -> Json:
     """Give the coordinator something to think about with its next digest. 429 when too much waits for it."""
     await here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
-    await spend(request, TURN)
-    await here.services.work.coordinator.add_input(caller.user, body.text)
+    async with spending(request, TURN):
+        await here.services.work.coordinator.add_input(caller.user, body.text, caller.principal.caller_scope)
     return {"ok": True}
 
 

@@ -51,9 +51,6 @@ class Endpoint:
         self._client: Client = client
         self._served = served
 
-    def __repr__(self) -> str:
-        return f"Endpoint({self._client})"
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = self._caller(Headers(scope=scope), scope["state"]["principal"])
         await self._served({**scope, CALLER: caller}, receive, send)

@@ -83,9 +83,6 @@ class RemoteServer:
         self._scope = anyio.CancelScope()
         self._starting = self._ending = False
 
-    def __repr__(self) -> str:
-        return f"RemoteServer({self.name}: {self.state}, {len(self.tools)} tools)"
-
     async def run(self) -> None:
         """Stay connected until `end`."""
         failures = 0
@@ -197,9 +194,6 @@ class RemoteServers:
     def __init__(self, entries: Mapping[str, McpServerEntry], *, wait: Callable[[int], float] = wait_s) -> None:
         self._servers = {name: RemoteServer(name, entry, wait=wait) for name, entry in entries.items()}
         self._tasks = [supervised(f"mcp server {name}", server.run) for name, server in self._servers.items()]
-
-    def __repr__(self) -> str:
-        return f"RemoteServers({', '.join(map(repr, self._servers.values()))})"
 
     def owns(self, name: str) -> bool:
         server, separator, tool = name.partition("__")

@@ -88,9 +88,6 @@ class ChatCompletions:
         )
         self._completions = self._client.chat.completions  # loaded lazily: now, and not while a caller waits
 
-    def __repr__(self) -> str:
-        return f"ChatCompletions({self._client.base_url})"
-
     async def stream(
         self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = (), options: ModelOptions = USUAL
     ) -> AsyncGenerator[Delta, None]:

@@ -34,9 +34,6 @@ class TaggedChatModel:
         self._inner = inner
         self._models = models
 
-    def __repr__(self) -> str:
-        return f"TaggedChatModel({self._inner!r})"
-
     async def stream(
         self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = (), options: ModelOptions = USUAL
     ) -> AsyncGenerator[Delta, None]:

@@ -48,9 +48,6 @@ class TagReader:
         self.over = False
         """True if all further output is dropped, because the model goes on as if it knew a call's result."""
 
-    def __repr__(self) -> str:
-        return f"TagReader({len(self._text)} characters held back)"
-
     def feed(self, text: str) -> list[Piece]:
         """Return the pieces that are certain by now."""
         self._text += text

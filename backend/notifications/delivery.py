@@ -2,8 +2,8 @@
 
 It becomes one *notice* (`notifications.notices`), which is stored first: if every way is closed, the user's next call
 speaks it, and the next page shows it. The reminder counts as delivered when its notice was, and is deleted only then.
-So when a process dies, another one goes on, and only a webhook can get a reminder twice; its server recognises the
-delivery by its id.
+So when a process dies, another one goes on. A webhook can get a reminder twice; its server recognises the delivery by
+its id. A user hears one twice only if a call says it while the webhook is asked: rather that than never.
 
 An attempt begins with a change of the record that sets the time of the next attempt. Only one process makes that
 change, and if it dies, the next attempt still follows.

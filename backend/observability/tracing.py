@@ -1,7 +1,10 @@
 """A trace consists of spans, from a call down to each request to a model and each tool call.
 
-    session ─► turn ─► thinker ─┬─► model
-                                └─► tool
+    session ─► turn ─► thinker ─► routing ─► thinking ─┬─► model
+                                                       └─► tool
+
+The routing has the cache and the deadline, and the thinking is the Thinker's own work. An answer from the cache has no
+thinking.
 
 Typed turns, background tasks, tasks of the reasoner, summaries and digests belong to no call, and have their own traces
 (see `rooted`).
@@ -19,7 +22,9 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
-Kind = Literal["session", "turn", "summary", "digest", "task", "reasoning", "thinker", "model", "tool"]
+Kind = Literal[
+    "session", "turn", "summary", "digest", "task", "reasoning", "thinker", "routing", "thinking", "model", "tool"
+]
 Outcome = Literal["complete", "failed", "stale", "cancelled"]
 Fact = str | int | float | bool | None
 """A label or a figure; never a caller's words."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from typing import Literal
 
@@ -11,7 +10,6 @@ from backend.realtime.items import Item
 
 MAX_ITEMS = 2000
 """The most items that are kept: more than a 60-minute call makes."""
-REMEMBERED = 64
 Deed = Literal["retrieve", "truncate", "delete"]
 
 
@@ -21,8 +19,6 @@ class Conversation:
     def __init__(self, limit: int = MAX_ITEMS) -> None:
         self._items: dict[str, Item] = {}
         self._limit = limit
-        self.removed: deque[str] = deque(maxlen=REMEMBERED)
-        """The ids of the items removed last."""
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items.values())
@@ -70,7 +66,6 @@ class Conversation:
     def remove(self, item: Item) -> None:
         """Forget an item that is there."""
         del self._items[item.id]
-        self.removed.append(item.id)
 
     def check_answers(self, item: Item) -> None:
         """Refuse a result of a call that was not made. Raises `Fault`."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from backend.agent.context import Situation, SourceMode
-from backend.agent.events import AgentEvent, ThinkerResponse, TurnState
+from backend.agent.events import AgentEvent, ThinkerResponse, ThinkingState
 from backend.agent.session import Agent, ThinkerSession
 from backend.agent.turn import say_sample
 from backend.citations import Citation
 from backend.errors import NoAnswer
 from backend.models.tags import THINK, THINK_END
-from backend.page_events import ToolCallFinished, ToolCallStarted
+from backend.page_events import ToolCallEvent, ToolResultEvent
 from backend.tools.base import ToolContext, ToolRights
 
 Strategy = Literal["mono", "dual"]
@@ -84,7 +84,7 @@ class ReasoningRun:
     on_stage: OnStage
     round: int = 0
     responses: list[ThinkerResponse] = field(default_factory=list)
-    calls: list[ToolCallFinished] = field(default_factory=list)
+    calls: list[ToolResultEvent] = field(default_factory=list)
     """The finished tool calls, in order."""
     best: str = ""
     """The best result so far, in case the time runs out."""
@@ -120,7 +120,7 @@ class ReasoningRun:
         response = await session.think(text, "chat", raises=True)
         response = replace(response, text=without_thoughts(response.text))
         self.responses.append(response)
-        if response.state is not TurnState.COMPLETE or not response.text:
+        if response.state is not ThinkingState.COMPLETE or not response.text:
             raise NoAnswer("The reasoning was stopped.")
         return response
 
@@ -152,9 +152,9 @@ class ReasoningRun:
 
     def _on_agent_event(self, event: AgentEvent) -> None:
         match event:
-            case ToolCallStarted(_, name) if name in self.agent.toolbox.names:
+            case ToolCallEvent(_, name) if name in self.agent.toolbox.names:
                 self.stage(f"calling {name}")
-            case ToolCallFinished(_, name, error=error):
+            case ToolResultEvent(_, name, error=error):
                 self.calls.append(event)
                 if error and name in self.agent.toolbox.names:
                     self.stage(f"{name}: {error.replace('_', ' ')}")

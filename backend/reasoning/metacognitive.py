@@ -13,13 +13,14 @@ thoughts.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from backend.agent.speech import speakable
 from backend.models.base import quoted
-from backend.page_events import ToolCallFinished
+from backend.page_events import ToolResultEvent
 from backend.reasoning.base import ROUND_LIMIT, Reasoned, ReasoningRun
 from backend.runtime.prompts import prompt
 
@@ -143,7 +144,7 @@ def order(plan: str) -> str:
     return "\n".join(parts)
 
 
-def called_results(calls: Sequence[ToolCallFinished]) -> str:
+def called_results(calls: Sequence[ToolResultEvent]) -> str:
     """Return the results of tool calls for the Thinker, as tagged JSON that cannot pose as a tag."""
     return "\n".join(
         f"<function_call_result>\n{quoted(_result(call))}\n</function_call_result>" for call in calls[-RESULTS_SHOWN:]
@@ -154,9 +155,10 @@ def _is_output(mark: re.Match[str]) -> bool:
     return mark[1].lower() == "output"
 
 
-def _result(call: ToolCallFinished) -> dict[str, str]:
+def _result(call: ToolResultEvent) -> dict[str, str]:
     status = "failed" if call.error else "succeeded"
-    return {"name": call.name, "status": status, "result": call.content[:RESULT_LIMIT]}
+    result = json.dumps(call.result, ensure_ascii=False)
+    return {"name": call.tool_name, "status": status, "result": result[:RESULT_LIMIT]}
 
 
 def _prompt(run: ReasoningRun, name: str, **parts: str) -> str:

@@ -23,9 +23,6 @@ class Alarm:
         self._timer: asyncio.Handle | None = None
         self._when = 0.0
 
-    def __repr__(self) -> str:
-        return f"Alarm({'off' if self._timer is None else f'at {self._when:.3f}'})"
-
     def set(self, when: float) -> None:
         """Call back at `when` (loop time), unless an earlier moment is set already."""
         if self._timer is not None and self._when <= when:

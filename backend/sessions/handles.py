@@ -63,7 +63,7 @@ class SessionHandle:
         self._session.live_call().cancel_thinker(call)
 
     async def say_answer(self, call: str) -> None:
-        """Speak an answer that came too late. Raises `NotFound`, or `BadRequest` if there is none."""
+        """Speak a late answer as soon as the floor is free. Raises `NotFound`, or `BadRequest` if there is none."""
         self._session.live_call().say_answer(call)
 
     async def allow_interruptions(self, allowed: bool) -> None:

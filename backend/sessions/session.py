@@ -91,7 +91,7 @@ class LiveCall(Protocol):
         """Stop the work on a tool call."""
 
     def say_answer(self, call: str) -> None:
-        """Speak an answer that came too late."""
+        """Speak a late answer as soon as the floor is free."""
 
     def allow_interruptions(self, allowed: bool) -> None:
         """Set whether the caller's voice may interrupt replies."""

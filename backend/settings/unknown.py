@@ -18,7 +18,7 @@ from backend.settings.settings import groups
 ALIKE, ALIKE_IN_FILE = 0.88, 0.75
 """The least likeness, of 1, with which a variable counts as a misspelled setting: in the environment, in a file."""
 COMPOSE = {"COMPOSE_FILE", "COMPOSE_PROFILES", "COMPOSE_PROJECT_NAME", "HTTP_PORT", "HTTPS_PORT", "REDIS_PORT"}
-BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", *COMPOSE})
+BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", "LOG_WORDS", *COMPOSE})
 """Other variables that may be in `.env`: options of the command line, and variables of the compose files."""
 
 GONE = (

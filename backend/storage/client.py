@@ -69,9 +69,6 @@ class RedisClient:
         self._next_try = 0.0
         """After a failure, the steady-clock time of the next attempt; calls before that fail immediately."""
 
-    def __repr__(self) -> str:
-        return f"RedisClient({'out of reach' if self._next_try else 'in reach'})"
-
     async def call(self, work: Callable[[Redis], Any]) -> Any:
         """Return what `work(redis)` awaits: `await client.call(lambda redis: redis.get(key))`.
 
@@ -133,9 +130,6 @@ class RedisStore:
     def __init__(self, redis: Redis) -> None:
         self._client = RedisClient(redis)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._client})"
-
 
 class Lease:
     """A lease is the exclusive right to do something, over all processes: one holder's claim to the key `name`.
@@ -151,9 +145,6 @@ class Lease:
         self._name = name
         self._ttl_ms = round(ttl_s * 1000)
         self.token = token or secrets.token_hex(8)
-
-    def __repr__(self) -> str:
-        return f"Lease({self.token}, {self._ttl_ms} ms)"  # The name may hold a user's id.
 
     async def acquire(self) -> bool:
         """Take the lease, and return whether this succeeded; False while it has a holder, even this one."""

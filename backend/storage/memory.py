@@ -165,14 +165,19 @@ class Memory(RedisStore):
         raw = await self._client.call(lambda redis: redis.get(keys.context(user_id)))
         return decode_context(raw)
 
-    async def update_user_context(self, user_id: str, change: Callable[[Json], Json]) -> Json:
+    async def update_user_context(
+        self, user_id: str, change: Callable[[Json], Json], *, only_stored: bool = False
+    ) -> Json:
         """Apply `change` to the context atomically and return the result; `change` may run more than once.
 
-        A change without effect is not published, but extends the life of the context.
+        A change without effect is not published, but stores an empty context and extends the life of any other. With
+        `only_stored`, nothing is written where no context is stored, as after an erasure.
         """
         key = keys.context(user_id)
 
         def write(pipe: Pipe, raw: bytes | None) -> tuple[Json, bool]:
+            if only_stored and raw is None:
+                return {}, False
             stored = decode_context(raw)
             changed = change(stored)
             pipe.set(key, msgspec.json.encode(changed), ex=self._user_ttl_s)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
+import msgspec
+
 from backend.citations import Citation
 from backend.storage.record_format import FORMAT, Format
 
@@ -27,16 +29,15 @@ new_message_id = partial(secrets.token_hex, 8)
 """Returns a random id of 64 bits, for a message without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True, rename={"timestamp": "at"}):
     """A message of a conversation, or a tool's result, which follows the message that called it."""
 
     role: Literal["user", "assistant", "tool"]
     content: str
-    at: float
-    """Unix time in seconds."""
+    timestamp: float
+    """Unix time in seconds; stored as `at`."""
     source_mode: Literal["voice", "chat"] = "voice"
-    message_id: str = field(default_factory=new_message_id)
+    message_id: str = msgspec.field(default_factory=new_message_id)
     tool_call_id: str | None = None
     """The id of the call to which a tool's result belongs."""
     tool_calls: tuple[StoredCall, ...] = ()

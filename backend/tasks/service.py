@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
+from backend.access.budgets import Refund
 from backend.access.principal import PUBLIC, CallerScope
 from backend.citations import as_json
 from backend.errors import BadRequest, MemoryUnavailable
@@ -43,8 +44,8 @@ class TaskService:
     kinds: Collection[str]
     """The domains that can be done in the background."""
     clock: Callable[[], float] = time.time
-    admit: Callable[[str], Awaitable[None]] | None = None
-    """Charges a new task to the owner of that id, or raises `TooMany`."""
+    admit: Callable[[str], Awaitable[Refund]] | None = None
+    """Charges a new task to the owner of that id, and returns what takes the charge back. May raise `TooMany`."""
 
     async def create(
         self,
@@ -74,8 +75,6 @@ class TaskService:
             raise BadRequest("The instruction is missing.", hint="Say in a sentence what is to be done.")
         if len(instruction) > INSTRUCTION_LIMIT:
             raise BadRequest(f"The instruction is over {INSTRUCTION_LIMIT:,} characters.", hint="Send only the task.")
-        if self.admit is not None:
-            await self.admit(owner)
         now = self.clock()
         name = hashlib.sha256(f"{owner}\n{once}".encode()).digest()[:12] if once else secrets.token_bytes(12)
         id_ = base64.urlsafe_b64encode(name).decode()
@@ -83,7 +82,18 @@ class TaskService:
         task = Task(
             id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, setbacks=waiting, scope=scope
         )
-        return await self.repository.create(task, steps or {})
+        return await self._charged(task, steps or {})
+
+    async def _charged(self, task: Task, steps: Mapping[str, object]) -> Task:
+        """Write the task at its owner's expense, or return the one that there was, which was paid for before."""
+        refund = await self.admit(task.owner) if self.admit else lambda: None
+        written: Task | None = None
+        try:
+            written = await self.repository.create(task, steps)
+        finally:
+            if written is not task:
+                refund()
+        return written
 
     async def get(self, owner: str, task_id: str) -> Task | None:
         """Return the owner's task; None for another user's or an expired one."""

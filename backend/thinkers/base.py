@@ -94,7 +94,7 @@ class Manifest:
     phrases: tuple[str, ...] = ()
     """Many more examples in callers' words, from which an extension that routes without a language model learns."""
     tier: Literal["fast", "advanced"] = "fast"
-    """The choice between the two configured models."""
+    """The model tier: which of the two configured models answers, `THINKER_MODEL` or `THINKER_MODEL_ADVANCED`."""
     tools: tuple[str, ...] = ()
     """The names of its tools. The Thinker is refused if one does not exist, and left out if none is set up."""
     cache_ttl_s: int = 120

@@ -27,9 +27,9 @@ from backend.storage.memory import Memory, briefly
 from backend.thinkers.base import Answer, Manifest, Question
 
 CACHE_WITHIN_S = 0.2
-"""Seconds the cache may take; a slower one is skipped."""
+"""Seconds the cache may take; a slower one is skipped, and the answer is thought out."""
 SHARED = "shared"
-OUTCOMES = ("hit", "miss")
+OUTCOMES = ("hit", "miss", "skipped")
 SHAREABLE = ("temperature_unit", "language")
 """Preferences that change answers without making them personal."""
 
@@ -118,17 +118,17 @@ class AnswerCache:
             self._served.labels(outcome)
 
     def register_in(self, registry: CollectorRegistry) -> None:
-        """Show the hits and misses in `registry`, and so in `/metrics`."""
+        """Show the outcomes in `registry`, and so in `/metrics`."""
         registry.register(self._served)
 
     async def find(self, key: CacheKey) -> Answer | None:
         """Return the answer kept for the user, or the one kept for all users."""
         began = time.perf_counter()
         loading = asyncio.gather(*(self._memory.cache_get(scope, key.key) for scope in key.scopes))
-        kept = filter(None, await briefly(loading, [], within_s=CACHE_WITHIN_S))
-        decoded = (decode_or_skip("cached answer", each, _answer_decoder.decode) for each in kept)
+        kept = await briefly(loading, None, within_s=CACHE_WITHIN_S, warning="the answer cache is skipped")
+        decoded = (decode_or_skip("cached answer", each, _answer_decoder.decode) for each in filter(None, kept or []))
         found = next(filter(None, decoded), None)
-        outcome = "hit" if found else "miss"
+        outcome = "hit" if found else "skipped" if kept is None else "miss"
         current_span().note(cache=outcome)
         self._served.labels(outcome).inc()
         if found is None:

@@ -23,7 +23,7 @@ from typing import Protocol
 from backend.agent.context import local_day
 from backend.errors import NoAnswer, ThinkerTimeout, VoiceError
 from backend.observability.logs import log_ids
-from backend.observability.tracing import current_span
+from backend.observability.tracing import current_span, opened
 from backend.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.storage.ledger.work import Work, working
 from backend.storage.memory import Memory
@@ -82,9 +82,6 @@ class ThinkerCall:
     error: str = ""
     """Why there is no answer, in words that can be spoken."""
 
-    def __repr__(self) -> str:  # without the user's words
-        return f"ThinkerCall({self.id}, {self.question.domain}, {'working' if self.working else 'over'})"
-
     @property
     def has_outcome(self) -> bool:
         """Whether there is an answer or an error; a cancelled call has neither."""
@@ -136,9 +133,6 @@ class ThinkerDispatcher:
         self._handoff = handoff
         self.cache = cache or AnswerCache(registry.dependencies.memory)
 
-    def __repr__(self) -> str:
-        return f"ThinkerDispatcher({self.registry!r})"
-
     def with_handoff(self, handoff: Handoff) -> ThinkerDispatcher:
         """Return a dispatcher with the same Thinkers and cache that hands long work to the background."""
         return ThinkerDispatcher(self.registry, handoff, self.cache)
@@ -177,8 +171,9 @@ class ThinkerDispatcher:
         thinker = self.registry.serving(question.domain)
         label, deadline_s = thinker.manifest.label, self.deadline_of(thinker.manifest)
         try:
-            async with asyncio.timeout(None if patient else deadline_s):
-                return await self._served(thinker, question, on_progress, checkpoints or Checkpoints())
+            with opened("routing", "thinker_router.think"):
+                async with asyncio.timeout(None if patient else deadline_s):
+                    return await self._served(thinker, question, on_progress, checkpoints or Checkpoints())
         except TimeoutError as error:
             raise ThinkerTimeout(f"{label} took longer than {deadline_s:g} seconds.") from error
         except NoAnswer:
@@ -243,7 +238,8 @@ class ThinkerDispatcher:
         # An answer that all users share on a date must not depend on the time of day.
         if key and key.is_shared and manifest.cache_scope == "date":
             run.show_date_only()
-        answer = await thinker.think(run)
+        with opened("thinking", f"{manifest.domain}_thinker.think"):
+            answer = await thinker.think(run)
         if key and run.cacheable and answer.source != "sample":
             await self.cache.keep(key, answer, manifest.cache_ttl_s, personal=run.personal)
         return self._learnt(question, answer)

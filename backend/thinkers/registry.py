@@ -77,9 +77,6 @@ class ThinkerRegistry:
             dependencies.toolbox.only(thinker.manifest.tools)  # It raises when a tool does not exist.
             self._by_domain[domain] = thinker
 
-    def __repr__(self) -> str:
-        return f"ThinkerRegistry({', '.join(self._by_domain)})"
-
     @classmethod
     def discover(
         cls,

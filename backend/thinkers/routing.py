@@ -50,9 +50,6 @@ class ThinkerRouting:
         self.domains: list[str] = []
         """The domains that were asked, in order."""
 
-    def __repr__(self) -> str:
-        return f"ThinkerRouting({', '.join(self.domains) or 'nothing asked'})"
-
     def tool(self) -> Tool:
         """Return the tool `route_to_thinker` for the agent's toolbox."""
         registry = self._thinkers.registry

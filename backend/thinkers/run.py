@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backend.agent.context import STRANGER, Situation, SourceMode
-from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
+from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, ThinkingState
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.agent.turn import note_result
@@ -24,7 +24,7 @@ from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.observability.tracing import step
-from backend.page_events import ToolCallFinished, ToolCallStarted, ToolProgress
+from backend.page_events import ToolCallEvent, ToolProgress, ToolResultEvent
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
@@ -99,9 +99,6 @@ class ThinkerRun:
     _situation: Situation | None = field(default=None, init=False)
     _call_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), init=False)
 
-    def __repr__(self) -> str:
-        return f"ThinkerRun({self.manifest.domain}, {self.tokens} tokens)"  # without anybody's words
-
     async def answer(self) -> Answer:
         """Answer in the usual way: one turn of the agent. Raises `NoAnswer` or `ModelUnavailable`."""
         response = await self.ask(self.manifest.prompt, self.question.query, situation=await self.situation())
@@ -141,7 +138,7 @@ class ThinkerRun:
         response = await session.think(text, mode or self.question.source_mode, raises=True)
         self.tokens += response.tokens_used
         self._take_in(response)
-        if response.state is not TurnState.COMPLETE:
+        if response.state is not ThinkingState.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
         # With tools on offer, an answer without any tool's data is not cached.
         self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
@@ -264,11 +261,11 @@ class ThinkerRun:
 
     def _on_agent_event(self, event: AgentEvent) -> None:
         match event:
-            case ToolCallStarted(id_, name):
+            case ToolCallEvent(id_, name):
                 self.progress(f"calling {name}", ToolProgress(id_, name, "started"))
-            case ToolCallFinished(id_, name, error=error) if error:
+            case ToolResultEvent(id_, name, error=error) if error:
                 self.progress(f"{name}: {error.replace('_', ' ')}", ToolProgress(id_, name, "failed"))
-            case ToolCallFinished(id_, name):
+            case ToolResultEvent(id_, name):
                 self.progress("", ToolProgress(id_, name, "finished"))
-            case StateChanged(TurnState.GENERATING):
+            case StateChanged(ThinkingState.GENERATING):
                 self.progress("putting the answer into words")

@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from backend.access.principal import EVERYTHING, CallerScope
@@ -112,8 +113,8 @@ class Toolbox:
 
     def __init__(
         self,
-        tools: Iterable[Tool],
-        services: Mapping[Any, Any],
+        tools: Iterable[Tool] = (),
+        services: Mapping[Any, Any] = MappingProxyType({}),
         confirmations: Confirmations | None = None,
         *,
         sources: tuple[ToolSource, ...] = (),
@@ -137,9 +138,6 @@ class Toolbox:
                         f"Tool {tool.name} asks for {parameter}: {wanted}, which is no service.",
                         hint="An argument must have a JSON type; services are injected by their exact type.",
                     )
-
-    def __repr__(self) -> str:
-        return f"Toolbox({', '.join(self.names)})"
 
     def __contains__(self, name: object) -> bool:
         """Return whether the box holds a tool of this name, or a source could provide one."""

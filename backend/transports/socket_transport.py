@@ -123,15 +123,13 @@ class SocketTransport(BufferedTransport, ABC):
     async def _receive_message(self, received: Mapping[str, Any]) -> None:
         """Take a message, which is `bytes` or `text`."""
 
-    @abstractmethod
     async def _begin(self) -> None:
-        """Send the messages before the first slot."""
+        """Send the messages before the first slot, if there are any."""
 
     @abstractmethod
     async def _send_slot(self) -> None:
         """Send the messages of one slot, every 20 ms."""
 
-    @abstractmethod
     async def _say_bye(self, reason: str) -> None:
         """Send the last message, if there is one; the caller may be gone."""
 

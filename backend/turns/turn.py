@@ -23,9 +23,9 @@ This is what happens to a Thinker's answer:
     ------------------------------------------   ------------------------------------------------------------------
     while the caller has taken no new turn       fresh: submitted, and spoken when the floor is free, all calls of
                                                  one reply together
-    later                                        stale: submitted for the model alone, and spoken unasked as a notice
-                                                 when the floor is free and quiet, until `late_answer_max_s` after its
-                                                 question; an answer without words for that is not spoken
+    later                                        stale, a late answer: submitted for the model alone, and spoken unasked
+                                                 as a notice when the floor is free and quiet, until `late_answer_max_s`
+                                                 after its question (0: never); one without words is not spoken
     later, and the same was asked again          stale, and not spoken: the other answer is
     later, and the caller has said "never mind"  stale, and not spoken
     later, and the caller asks for it            spoken as soon as the floor is free, after the answer to what the

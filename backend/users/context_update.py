@@ -13,6 +13,7 @@ from backend.users.profile_updates import (
     AddFact,
     AssumePreference,
     NotePlace,
+    NoteShare,
     ProfileUpdate,
     SetPreference,
     WatchTicker,
@@ -32,6 +33,7 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
     set_temperature_unit: str = ""
     """Either `celsius` or `fahrenheit`."""
     add_watched_tickers: tuple[str, ...] = ()
+    """The shares of stock questions. They are watched and noted."""
     new_facts: tuple[str, ...] = ()
     """Facts about the user, in a few words each."""
     places: tuple[str, ...] = ()
@@ -45,7 +47,9 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
             yield SetPreference("default_location", self.set_default_location)
         if self.set_temperature_unit:
             yield SetPreference("temperature_unit", self.set_temperature_unit)
-        yield from map(WatchTicker, self.add_watched_tickers)
+        for symbol in self.add_watched_tickers:
+            yield WatchTicker(symbol)
+            yield NoteShare(symbol)
         yield from map(AddFact, self.new_facts)
         for place in self.places:
             yield NotePlace(place)

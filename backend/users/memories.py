@@ -35,9 +35,6 @@ class StoredMemory:
     tags: tuple[str, ...] = ()
     format: Format = FORMAT
 
-    def __repr__(self) -> str:
-        return f"StoredMemory({self.id}, {len(self.text)} characters)"  # without the user's words
-
 
 class Memories(UserLists[StoredMemory]):
     """All users' memories. Every method may raise `MemoryUnavailable`."""

@@ -59,9 +59,6 @@ class Modes:
     def __init__(self, modes: Iterable[Mode] = ()) -> None:
         self._by_name = {DEFAULT: Mode()} | {mode.name: mode for mode in modes}
 
-    def __repr__(self) -> str:
-        return f"Modes({', '.join(self._by_name)})"
-
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all modes, the default first."""

@@ -73,7 +73,7 @@ class Preferences:
 class Signals:
     """Counts of a user's activity. `last_active` is Unix time in seconds."""
 
-    topics: Mapping[str, int] = field(default_factory=dict)
+    topic_counts: Mapping[str, int] = field(default_factory=dict)
     last_active: float = 0.0
     session_count: int = 0
 
@@ -106,6 +106,12 @@ class UserProfile:
     def stored(self, before: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
         """Return what is set as JSON data, by name; what this server cannot read of `before` stays as it is."""
         return _carried(UserProfile, before, _set(self))
+
+    def missing_in(self, other: UserProfile) -> list[str]:
+        """Return the names of the fields, and of the preferences, that are set here and not the same in `other`."""
+        here, there = (_set(each) for each in (self, other))
+        found = _missing(here.pop("preferences", {}), there.pop("preferences", {}))
+        return [*found, *_missing(here, there)]
 
     def narrowed(self, preferences: Collection[str], *, summary_chars: int = 0) -> UserProfile:
         """Return a profile with only these preferences, the instructions and `summary_chars` of the summary."""
@@ -155,6 +161,10 @@ def _carried(kind: type[Any], before: Mapping[str, Any], data: dict[str, Any]) -
         name: _carried(part, before[name], data.get(name, {})) for name, part in _PARTS.items() if name in readable
     }
     return data | {name: part for name, part in parts.items() if part} | kept
+
+
+def _missing(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in here.items() if there.get(name) != value]
 
 
 def _set(part: object) -> dict[str, Any]:

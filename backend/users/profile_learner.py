@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from backend.access.principal import PUBLIC, CallerScope
 from backend.responders.base import PastMessage
 from backend.storage.memory import Memory, Unwatch
 from backend.storage.outbox import Enqueue
@@ -33,8 +34,8 @@ SUMMARY_TURNS = 30
 REFRESH_AFTER_S = 0.25
 """Seconds from a change to the new briefing, which covers changes in between."""
 
-IngestUtterance = Callable[[str, str, str], None]
-"""Takes the user's id, the words, and where they were said ("voice" or "chat"). Never waits."""
+IngestUtterance = Callable[[str, str, str, CallerScope], None]
+"""Takes the user's id, the words, where they were said ("voice" or "chat"), and the user's scope. Never waits."""
 Refresh = Callable[[UserProfile], None]
 """Briefs the Responder on a changed profile, if the change matters to it."""
 
@@ -74,14 +75,14 @@ class ProfileLearner:
         """Follow the caller's profile."""
         self._unwatch = self._watch(self._user_id, self._on_profile)
 
-    def on_message(self, role: str, text: str) -> None:
-        """Take a message that the user said or heard. `role` is "user" or "assistant"."""
+    def on_message(self, role: str, text: str, scope: CallerScope = PUBLIC) -> None:
+        """Take a message that the user, of that scope, said or heard. `role` is "user" or "assistant"."""
         self._said.append(PastMessage(cast(Literal["user", "assistant"], role), text))
         if role != "user":
             return
         self._turns += 1
         if self._ingest:
-            self._ingest(self._user_id, text, "voice")
+            self._ingest(self._user_id, text, "voice", scope)
         if updates := stated(text):
             self._learn(*updates)
         if self._turns - self._summarised >= SUMMARY_EVERY:

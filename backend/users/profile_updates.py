@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import ConfigDict, StringConstraints
 
-from backend.errors import BadRequest, MemoryUnavailable
+from backend.errors import BadRequest, Conflict, MemoryUnavailable
 from backend.language.moments import zone_of
 from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
@@ -40,9 +40,10 @@ WATCHED_LIMIT = 20
 FACT_LIMIT = 20
 """The most facts about a user; beyond that, the oldest is dropped."""
 FACT_CHARS = 200
-PLACES_ASKED = "Has asked about the weather in: "
-"""The beginning of the fact that lists the places of weather questions."""
-PLACES_KEPT = 4
+PLACES_ASKED = ("Has asked about the weather in: ", "; ", ".")
+SHARES_ASKED = ("Asked about ", ", ", " stock")
+"""The beginning, the separator and the end of the fact that lists the latest subjects of such questions."""
+SUBJECTS_KEPT = 4
 SUMMARY_CHARS = 1_500
 QUESTION_TOPIC_LIMIT = 50
 """The most topics that are counted for a user; beyond that, the rarest is dropped."""
@@ -152,7 +153,20 @@ class NotePlace:
         object.__setattr__(self, "place", checked_value("default_location", self.place))
 
     def apply(self, profile: UserProfile) -> UserProfile:
-        return replace(profile, facts=_with_place(profile.facts, self.place))
+        return replace(profile, facts=_with_subject(profile.facts, PLACES_ASKED, self.place))
+
+
+@dataclass(frozen=True, slots=True)
+class NoteShare:
+    """Note the share of a stock question; one fact lists the latest shares. Raises `BadRequest`."""
+
+    symbol: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbol", checked_ticker(self.symbol))
+
+    def apply(self, profile: UserProfile) -> UserProfile:
+        return replace(profile, facts=_with_subject(profile.facts, SHARES_ASKED, self.symbol))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -250,8 +264,8 @@ class CountQuestion:
     at: float
 
     def apply(self, profile: UserProfile) -> UserProfile:
-        topics = _counted(profile.signals.topics, self.domain)
-        return replace(profile, signals=replace(_active(profile.signals, self.at), topics=topics))
+        counts = _counted(profile.signals.topic_counts, self.domain)
+        return replace(profile, signals=replace(_active(profile.signals, self.at), topic_counts=counts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,22 +279,28 @@ class CountSession:
         return replace(profile, signals=signals)
 
 
-async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) -> UserProfile:
+async def update_profile(
+    memory: Memory, user_id: str, *updates: ProfileUpdate, whole: bool = False, only_stored: bool = False
+) -> UserProfile:
     """Apply `updates` in order, atomically, to the stored profile, and return it.
 
-    Raises `MemoryUnavailable`, also when this server cannot read what the updates change, or what an update raises;
-    then nothing is changed.
+    Without `updates`, an empty profile is stored for a user who has none. With `only_stored`, nothing is changed for
+    such a user. A field that this server cannot read stays as it is: that raises `Conflict` with `whole`, and
+    `MemoryUnavailable` when the updates change nothing else. An update may raise, too; then nothing is changed.
     """
 
     def change(stored: Json) -> Json:
-        before = UserProfile.read(stored)
-        changed = reduce(lambda profile, update: update.apply(profile), updates, before)
+        changed = reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored))
         kept = changed.stored(stored)
-        if changed != before and kept == stored:
+        lost = changed.missing_in(UserProfile.read(kept))
+        if lost and whole:
+            unreadable = f"This server cannot read what your profile holds as {', '.join(lost)}. Nothing was changed."
+            raise Conflict(unreadable, hint="Send the other changes without it. A newer server may have written it.")
+        if lost and kept == stored:
             raise MemoryUnavailable("This server cannot read that part of the profile, and leaves it as it is.")
         return kept
 
-    return UserProfile.read(await memory.update_user_context(user_id, change))
+    return UserProfile.read(await memory.update_user_context(user_id, change, only_stored=only_stored))
 
 
 def _with_preference(
@@ -298,11 +318,13 @@ def _with_fact(facts: tuple[str, ...], fact: str) -> tuple[str, ...]:
     return (*_without(facts, fact), fact)[-FACT_LIMIT:] if fact else facts
 
 
-def _with_place(facts: tuple[str, ...], place: str) -> tuple[str, ...]:
-    """Return the facts with this place in the one fact about places: one for each would displace the others."""
-    old = next((fact for fact in facts if fact.startswith(PLACES_ASKED)), "")
-    places = [one for one in old.removeprefix(PLACES_ASKED).removesuffix(".").split("; ") if one and one != place]
-    fact = f"{PLACES_ASKED}{'; '.join([*places, place][-PLACES_KEPT:])}."
+def _with_subject(facts: tuple[str, ...], form: tuple[str, str, str], subject: str) -> tuple[str, ...]:
+    """Return the facts with this subject in the one fact of that form: one for each would displace the others."""
+    begin, between, end = form
+    old = next((fact for fact in facts if fact.startswith(begin) and fact.endswith(end)), "")
+    known = old.removeprefix(begin).removesuffix(end).split(between)
+    subjects = [one for one in known if one not in ("", subject)]
+    fact = f"{begin}{between.join([*subjects, subject][-SUBJECTS_KEPT:])}{end}"
     return facts if fact == old else _with_fact(tuple(one for one in facts if one != old), fact)
 
 
@@ -328,8 +350,8 @@ def _merged(stored: str, over: str, text: str) -> str:
     return f"{older} {new}".strip()
 
 
-def _counted(topics: Mapping[str, int], domain: str) -> Mapping[str, int]:
-    counts = {**topics, domain: topics.get(domain, 0) + 1}
+def _counted(known: Mapping[str, int], domain: str) -> Mapping[str, int]:
+    counts = {**known, domain: known.get(domain, 0) + 1}
     while len(counts) > QUESTION_TOPIC_LIMIT:
         del counts[min((one for one in counts if one != domain), key=counts.__getitem__)]
     return counts

@@ -11,13 +11,13 @@ import logging
 import re
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from backend.errors import PeerError, VoiceError
+from backend.errors import MemoryUnavailable, PeerError, VoiceError
 from backend.language.sentences import sentences
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
 from backend.observability.tracing import NO_TRACER, Tracer, opened, rooted
@@ -51,7 +51,7 @@ the caller, correct what has changed, and leave out small talk, passing question
 only what the caller said of themselves or asked for. Never note passwords, card or account numbers.
 
 Answer with one JSON object and nothing else:
-{"summary": "at most eight short sentences about the caller and what was talked about", "facts": ["each lasting fact \
+{"summary": "three to five short sentences about the caller and what was talked about", "facts": ["each lasting fact \
 about the caller in a few words"]}
 Facts that are known already need not be repeated. When there is nothing to note, leave the summary as it is."""
 
@@ -140,6 +140,8 @@ class Summaries:
         await cancel_all(list(self._tasks.values()), within_s=STOP_WITHIN_S)
 
     async def _work(self, session_id: str, user_id: str) -> None:
+        with suppress(MemoryUnavailable):
+            await update_profile(self.memory, user_id)  # From now on, no stored profile means an erasure.
         while said := self._said.pop(session_id, None):
             await self._summarise(session_id, user_id, said)
 
@@ -165,11 +167,9 @@ class Summaries:
         draft = draft_from(await self._answer(known, said))
         if draft is None:
             raise PeerError("The model's notes cannot be read.")
-        if known != UserProfile() and await load_profile(self.memory, user_id) == UserProfile():
-            return  # the user was erased meanwhile, perhaps at another process
         turns = sum(one.role == "user" for one in said)
         summary = MergeSummary(draft.summary, over=known.summary, at=time.time(), turns=turns)
-        await update_profile(self.memory, user_id, summary, *map(AddFact, draft.facts))
+        await update_profile(self.memory, user_id, summary, *map(AddFact, draft.facts), only_stored=True)
 
     async def _answer(self, known: UserProfile, said: Sequence[PastMessage]) -> str:
         """Return the model's answer. Raises `ModelUnavailable`."""

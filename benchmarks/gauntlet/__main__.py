@@ -43,9 +43,9 @@ def main() -> int:
     show(cells, markdown=options.markdown)
     wrong = [cell for cell in cells if not cell.is_right]
     for cell in wrong:
-        print(f"wrong: {cell.provider}, {cell.happening}: {told(cell)} {cell.trouble}")
+        print(f"wrong: {cell.provider}, {cell.happening}: {shown(cell)} {cell.trouble}")
         if options.events:
-            print("\n".join(cell.told))
+            print("\n".join(cell.events))
     print(f"answers lost {sum(c.lost for c in cells)}, doubled {sum(c.doubled for c in cells)}", end="; ")
     print(f"longest silence {max((c.silence_s for c in cells), default=0):.2f} s", end="; ")
     print(f"{len(cells)} cells in {time.monotonic() - started:.0f} s, ended at {time.strftime('%H:%M')}")
@@ -57,7 +57,7 @@ def show(cells: list[Cell], *, markdown: bool) -> None:
     providers = list(dict.fromkeys(cell.provider for cell in cells))
     named = {(cell.provider, cell.happening): cell for cell in cells}
     names = [each.name for each in HAPPENINGS if any(cell.happening == each.name for cell in cells)]
-    rows = [[name, *(told(named.get((each, name))) for each in providers)] for name in names]
+    rows = [[name, *(shown(named.get((each, name))) for each in providers)] for name in names]
     if markdown:
         for row in (["", *providers], ["---", *("---:" for _ in providers)], *rows):
             print("| " + " | ".join(row) + " |")
@@ -70,7 +70,7 @@ def show(cells: list[Cell], *, markdown: bool) -> None:
         print(f"n/a: {why[0]}, {name}: {why[1]}")
 
 
-def told(cell: Cell | None) -> str:
+def shown(cell: Cell | None) -> str:
     """Return what a cell of the table says."""
     if cell is None:
         return ""

@@ -58,8 +58,8 @@ class GauntletCall:
         wanted = self._apologies
         try:
             await until(lambda: self.apologies >= wanted, within_s)
-            told = _now()
-            await until(lambda: (self.call.caller.received.last_audible_at or 0.0) > told, within_s)
+            begun = _now()
+            await until(lambda: (self.call.caller.received.last_audible_at or 0.0) > begun, within_s)
         finally:
             self.owed.append((self._asked, _now()))
         await self.call.hears_nothing_for(0.5)
@@ -134,7 +134,7 @@ class Cell:
     back_s: float | None = None
     cannot: str = ""
     trouble: str = ""
-    told: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
     """The page's events, a line each."""
 
     @property
@@ -165,7 +165,7 @@ async def run_cell(provider: str, happening: Happening, line: GauntletCall) -> C
         line.apologies,
         line.back_s,
         trouble=trouble,
-        told=_told(line.call),
+        events=_events(line.call),
     )
 
 
@@ -174,7 +174,7 @@ def _too_often(frames: list[ReceivedFrame], hz: int, ms: int) -> int:
     return max(len(times_heard(frames, hz)), round(1000 * seconds_heard(frames, hz) / ms), 1) - 1
 
 
-def _told(call: PlacedCall) -> tuple[str, ...]:
+def _events(call: PlacedCall) -> tuple[str, ...]:
     began = call.arrivals[0] if call.arrivals else 0.0
     lines = zip(call.arrivals, call.events, strict=False)
     return tuple(f"{at - began:6.2f} {event.type} {str(event.data)[:200]}" for at, event in lines)

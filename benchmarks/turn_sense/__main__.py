@@ -110,7 +110,7 @@ def _examples(console: Console, found: list[Row], most: int, verbose: bool) -> N
         if row.failed and (verbose or row.met is False):
             console.print(f"\n{row.what}, {row.provider}: {len(row.failed)} failed", style="bold", highlight=False)
             for each in row.failed[:most]:
-                console.print(f"  {each.told}{f' ({each.void})' if each.void else ''}", highlight=False, markup=False)
+                console.print(f"  {each.log}{f' ({each.void})' if each.void else ''}", highlight=False, markup=False)
 
 
 def _as_json(found: list[Row], outcomes: list[Outcome]) -> str:
@@ -125,7 +125,7 @@ def _as_json(found: list[Row], outcomes: list[Outcome]) -> str:
         }
         for row in found
     ]
-    return json.dumps({"rows": rows_shown, "scenes": [each.told for each in outcomes]}, indent=1)
+    return json.dumps({"rows": rows_shown, "scenes": [each.log for each in outcomes]}, indent=1)
 
 
 def _silent(_: str) -> None:

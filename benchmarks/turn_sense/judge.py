@@ -82,7 +82,7 @@ class Outcome:
     """Questions in noise that were spoken into."""
     false_turns: int = 0
     seconds: float = 0.0
-    told: str = ""
+    log: str = ""
     """The clips of a scene, their times, and the heard replies."""
 
 
@@ -114,7 +114,7 @@ def judged(made: Made, clips: Sequence[Sequence[Clip]]) -> Iterator[Outcome]:
     for played, following in zip(made.played, begins, strict=True):
         scene, its = scenes[played.scene]
         outcome = Outcome(made.call.number, made.call.provider_ms, f"{made.call.family} {made.call.voice}", scene)
-        outcome.told = _told(played, its, scene, made, min(following, played.ended + 5.0))
+        outcome.log = _log(played, its, scene, made, min(following, played.ended + 5.0))
         if len(played.said) < (2 if scene.kind in DURING_REPLY else 1):
             outcome.void = played.trouble or "the call was lost"
         elif made.trouble and math.isinf(following):
@@ -215,7 +215,7 @@ def _in_noise(outcome: Outcome, played: Played, clip: Clip, sound: Sound) -> Non
         outcome.cut += bool(sound.between(asked + 0.1, ended - 2 * FRAME_S))
 
 
-def _told(played: Played, clips: Sequence[Clip], scene: Scene, made: Made, until: float) -> str:
+def _log(played: Played, clips: Sequence[Clip], scene: Scene, made: Made, until: float) -> str:
     """For people: seconds count from the beginning of the scene's first clip."""
     zero = played.said[0][0] if played.said else played.began
     lines = []

@@ -132,7 +132,7 @@ def _flite(voice: Voice, text: str) -> tuple[Sound, list[float]]:
     """The sound, and when each phone ends, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "speech.wav"
-        told = subprocess.run(
+        printed = subprocess.run(
             [
                 *("flite", "-voice", voice.name, "--setf", f"duration_stretch={1 / voice.speed:.3f}"),
                 *("-psdur", "-t", text, "-o", str(path)),
@@ -141,7 +141,7 @@ def _flite(voice: Voice, text: str) -> tuple[Sound, list[float]]:
             timeout=30,
             stdout=subprocess.PIPE,
         ).stdout.decode()
-        ends = [float(end) for phone, end in PHONE.findall(told) if phone != "pau"]
+        ends = [float(end) for phone, end in PHONE.findall(printed) if phone != "pau"]
         return samples(read_audio(path)), ends
 
 

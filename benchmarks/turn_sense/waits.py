@@ -168,8 +168,8 @@ def _share(some: Sequence[Judged]) -> str:
         into[each.reason] += each.spoken_into
     of_all = f"{100 * sum(into.values()) / len(some):.1f} % of {len(some)}" if some else "-"
     most = sorted(into.items(), key=lambda entry: -entry[1])
-    told = ", ".join(f"{reason} {times:.1f}" for reason, times in most if times >= 0.5)
-    return of_all + (f" ({told})" if told else "")
+    reasons = ", ".join(f"{reason} {times:.1f}" for reason, times in most if times >= 0.5)
+    return of_all + (f" ({reasons})" if reasons else "")
 
 
 def main() -> None:

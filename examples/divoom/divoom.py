@@ -12,8 +12,8 @@ from __future__ import annotations
 import httpx2
 
 from backend.errors import PeerError
-from backend.tools.fetch import ServiceAnswer, fetch_answer
 from responder_thinker.steps import StepOptions, WholeTurn, step
+from responder_thinker.tools import ServiceAnswer, fetch_answer
 
 TEXT_BYTES = 511
 """Bytes of UTF-8 that the display takes."""

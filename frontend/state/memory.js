@@ -7,7 +7,7 @@ import { listOf, t } from "../texts.js";
  * @property {Record<string, any>} preferences
  * @property {readonly string[]} facts
  * @property {string} summary
- * @property {{topics?: Record<string, number>, last_active?: number, session_count?: number}} signals
+ * @property {{topic_counts?: Record<string, number>, last_active?: number, session_count?: number}} signals
  * @property {readonly string[]} instructions how they always want to be answered
  * @property {number} retention_days 0: kept without limit
  *
@@ -58,7 +58,7 @@ export function isBlank({ preferences, facts, summary, signals, instructions }) 
 /** The counts of a profile in a sentence. @param {Known} known */
 export function countsInWords({ signals }) {
   const calls = signals.session_count ?? 0;
-  const topics = Object.entries(signals.topics ?? {}).sort(([, one], [, other]) => other - one).slice(0, 5);
+  const topics = Object.entries(signals.topic_counts ?? {}).sort(([, one], [, other]) => other - one).slice(0, 5);
   const asked = topics.length ? t("memory.asked_most", { topics: listOf(topics.map(([topic, times]) => `${topic} (${times})`)) }) : "";
   return listOf([t("memory.calls", { count: calls }), asked].filter(Boolean));
 }

@@ -108,7 +108,7 @@ function isUnderWay({ state }) {
 }
 
 /**
- * A Thinker has answered: the next reply speaks it. A stale answer is not spoken, unless the user asks for it.
+ * A Thinker has answered: the next reply speaks it. A stale answer is spoken later, as a notice.
  * @param {Transcript} transcript
  * @param {Record<string, any>} data a `thinker` event
  * @returns {Transcript}

@@ -56,7 +56,7 @@ export default {
   "announce.interrupted": "Assistent, unterbrochen: {words}",
   "announce.nothing_heard": "nichts war zu hören",
   "announce.failed": "{thinker} ist gescheitert.",
-  "announce.stale": "{thinker} hat zu spät geantwortet.",
+  "announce.stale": "{thinker} hat spät geantwortet.",
   "announce.cancelled": "{thinker} wurde abgebrochen.",
   "source.live": "aktuelle Daten",
   "source.cache": "aus dem Zwischenspeicher",

@@ -56,7 +56,7 @@ export default {
   "announce.interrupted": "Assistant, interrupted: {words}",
   "announce.nothing_heard": "nothing was heard",
   "announce.failed": "{thinker} failed.",
-  "announce.stale": "{thinker} answered too late.",
+  "announce.stale": "{thinker} answered late.",
   "announce.cancelled": "{thinker} was cancelled.",
   "source.live": "live data",
   "source.cache": "from cache",

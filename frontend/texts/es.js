@@ -56,7 +56,7 @@ export default {
   "announce.interrupted": "Asistente, interrumpido: {words}",
   "announce.nothing_heard": "no se oyó nada",
   "announce.failed": "{thinker} ha fallado.",
-  "announce.stale": "{thinker} respondió demasiado tarde.",
+  "announce.stale": "{thinker} respondió tarde.",
   "announce.cancelled": "{thinker} se ha cancelado.",
   "source.live": "datos en directo",
   "source.cache": "de la caché",

@@ -56,7 +56,7 @@ export default {
   "announce.interrupted": "Assistant, interrompu : {words}",
   "announce.nothing_heard": "rien n'a été entendu",
   "announce.failed": "{thinker} a échoué.",
-  "announce.stale": "{thinker} a répondu trop tard.",
+  "announce.stale": "{thinker} a répondu tard.",
   "announce.cancelled": "{thinker} a été annulé.",
   "source.live": "données en direct",
   "source.cache": "depuis le cache",

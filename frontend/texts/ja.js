@@ -56,7 +56,7 @@ export default {
   "announce.interrupted": "アシスタント（中断）：{words}",
   "announce.nothing_heard": "何も聞こえませんでした",
   "announce.failed": "{thinker}は失敗しました。",
-  "announce.stale": "{thinker}の答えは間に合いませんでした。",
+  "announce.stale": "{thinker}が遅れて答えました。",
   "announce.cancelled": "{thinker}は取り消されました。",
   "source.live": "最新データ",
   "source.cache": "キャッシュ",

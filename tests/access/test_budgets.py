@@ -15,12 +15,14 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.access.access import Access
-from backend.access.usage import DayCounts, Resource, Subject, SubjectKind
+from backend.access.usage import EVERYBODY, DayCounts, Resource, Subject, SubjectKind
+from backend.tasks.repository import TaskRepository
 from backend.testing.model import Line, Scene
 from tests.access.world import ASKED, OTHER, STRANGER, TURN_TOKENS, paying
 from tests.http.test_keys import SECRET, shown, token
 from tests.http.world import SDP, World, message_of
 from tests.support.agents import call
+from tests.support.tasks import add_to_stream
 
 USED_UP = {"model_tokens": TURN_TOKENS}
 """A budget that one answer of a model uses up."""
@@ -48,6 +50,30 @@ async def test_tasks_of_an_address_are_counted_over_both_processes_and_all_cooki
         assert int(refused.headers["retry-after"]) <= 86_400
         assert (await order(one, OTHER)).status_code == 202
         assert [(await order(two, {})).status_code for _ in range(8)] == [202] * 8, "a local caller was refused"
+
+
+async def test_a_task_is_charged_once_however_often_its_creation_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with paying(tmp_path, budgets={"user": {"tasks": 6}}) as here, here.browser(headers=STRANGER) as client:
+        tasks, ask = here.services.work.tasks, {"instruction": "how bees sleep"}
+        with monkeypatch.context() as patched:
+            patched.setattr(tasks, "repository", TaskRepository(FakeAsyncRedis(connected=False), add_to_stream))
+            assert [(await client.post("/api/tasks", json=ask)).status_code for _ in range(3)] == [503] * 3
+        assert len({(await client.post("/api/tasks", json=ask)).json()["id"] for _ in range(3)}) == 1
+        assert (await client.get("/api/me/usage")).json()["user"]["used"]["tasks"] == 1
+
+
+async def test_a_charge_that_is_taken_back_while_it_is_written_does_not_count() -> None:
+    counts, one = DayCounts(FakeAsyncRedis()), Counter({Resource.TASKS: 1})
+    counts.charge([EVERYBODY], one)
+    writing = asyncio.create_task(counts.flush())
+    await asyncio.sleep(0)
+    counts.charge([EVERYBODY], Counter({Resource.TASKS: -1}))
+    await writing
+    await counts.flush()
+    await counts.read([EVERYBODY])
+    assert counts.known(EVERYBODY)[Resource.TASKS] == 0
 
 
 async def test_model_tokens_used_up_at_one_process_are_refused_at_the_other(tmp_path: Path) -> None:

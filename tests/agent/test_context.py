@@ -49,10 +49,10 @@ def assert_valid(messages: tuple[Message, ...]) -> None:
 def test_a_context_within_its_budgets_has_no_orphans_and_keeps_the_newest_messages(
     conversation: list[tuple[Message, ...]],
 ) -> None:
-    context = ConversationContext()
+    context = ConversationContext("c")
     question: str | None = None
     for unit in conversation:
-        context.add(*unit)
+        context.add_message(*unit)
         question = unit[0].message_id if unit[0].role == "user" else question
         kept = [message.message_id for message in context.messages]
         assert len(kept) <= 20
@@ -76,7 +76,7 @@ def test_stored_messages_read_back_the_same(conversation: list[tuple[Message, ..
 
 
 def test_a_message_over_budget_is_shortened_and_says_so() -> None:
-    context = ConversationContext([Message("user", "x" * 100_000, 0)])
+    context = ConversationContext("c", messages=[Message("user", "x" * 100_000, 0)])
     assert context.messages[0].content.endswith("(shortened)")
     assert context.tokens <= 8_000
 
@@ -92,14 +92,14 @@ def test_a_message_over_budget_is_shortened_and_says_so() -> None:
 )
 def test_an_incomplete_unit_is_refused(unit: list[Message]) -> None:
     with pytest.raises(ValueError, match="unit"):
-        ConversationContext().add(*unit)
+        ConversationContext("c").add_message(*unit)
 
 
 def test_orphans_in_a_store_are_left_out() -> None:
     calls = Message("assistant", "", 0, tool_calls=(StoredCall("a", "t", "{}"),))
     orphan = Message("tool", "x", 0, tool_call_id="z")
     last = Message("user", "hello", 0)
-    assert ConversationContext([orphan, calls, last]).messages == (last,)
+    assert ConversationContext("c", messages=[orphan, calls, last]).messages == (last,)
 
 
 def test_the_estimate_of_tokens_is_not_too_low() -> None:

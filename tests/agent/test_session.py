@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from backend.agent.events import AgentEvent, StateChanged, TurnState
+from backend.agent.events import AgentEvent, StateChanged, ThinkingState
 from backend.agent.session import APOLOGY
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
 from backend.models.chat_completions import ChatCompletions
-from backend.page_events import ToolCallFinished, ToolCallStarted
+from backend.page_events import ToolCallEvent, ToolResultEvent
 from backend.storage.messages import Message
 from backend.testing.model import ScriptedModel
 from backend.testing.services.server import serving
@@ -36,16 +36,27 @@ def sent(model: ScriptedModel, request: int = -1) -> list[dict[str, Any]]:
 async def test_a_tool_call_and_its_result_are_reported_and_words_arrive_one_by_one() -> None:
     model = ScriptedModel([call("echo", '{"text": "hi"}')], ["It says ", "hi."])
     heard: list[str] = []
-    calls: list[ToolCallStarted] = []
-    results: list[ToolCallFinished] = []
+    calls: list[ToolCallEvent] = []
+    results: list[ToolResultEvent] = []
     session = agent(model, echo).create_session("c", heard.append, calls.append, results.append)
     response = await session.think("x")
     assert heard == ["It says ", "hi."] and response.text == "It says hi."
-    assert [c.name for c in calls] == [r.name for r in results] == ["echo"]
+    assert [c.tool_name for c in calls] == [r.tool_name for r in results] == ["echo"]
     assert json.loads(sent(model)[-1]["content"]) == {"text": "hi"}
     assert response.tool_calls_made == ("echo",)
     assert response.live
     assert_valid(session.get_context().messages)
+
+
+async def test_an_error_of_an_asynchronous_callback_ends_the_turn() -> None:
+    async def refuse(token: str) -> None:
+        await asyncio.sleep(0)
+        raise RuntimeError(token)
+
+    session = agent(ScriptedModel("Hi.")).create_session("c", on_token=refuse)
+    with pytest.raises(RuntimeError, match="Hi"):
+        await session.think("x")
+    assert session.state is ThinkingState.ERROR
 
 
 @pytest.mark.document("000", "states")
@@ -55,7 +66,7 @@ async def test_one_stream_of_events_shows_a_turn_in_order() -> None:
     model = ScriptedModel([call("echo", '{"text": "hi"}')], ["Hi."])
     await agent(model, echo).create_session("c", on_event=events.append).think("x")
     assert kinds(events) == [
-        *["StateChanged", "StateChanged", "ToolCallStarted", "ToolCallFinished"],
+        *["StateChanged", "StateChanged", "ToolCallEvent", "ToolResultEvent"],
         *["StateChanged", "StateChanged", "TokenGenerated", "StateChanged"],
     ]
     states = [event.state.value for event in events if isinstance(event, StateChanged)]
@@ -175,7 +186,7 @@ async def test_cancelling_an_answer_stops_within_100_ms_and_closes_the_connectio
         assert time.perf_counter() - began < 0.1
         await asyncio.wait_for(server.hung_up.wait(), 10)
         await model.close()
-    assert response.state is session.state is TurnState.CANCELLED
+    assert response.state is session.state is ThinkingState.CANCELLED
     assert session.is_cancelled()
     assert session.get_metrics().cancelled
     assert [m.content for m in session.get_context().messages] == ["x", "One "]
@@ -187,13 +198,13 @@ async def test_cancelling_a_tool_call_stops_the_tool_and_leaves_the_history_vali
     session = agent(model, slow.tool, echo).create_session("c")
     task = asyncio.create_task(session.think("first"))
     await until(lambda: slow.running == 1)
-    assert session.state is TurnState.TOOL_CALLING
+    assert session.state is ThinkingState.TOOL_CALLING
     began = time.perf_counter()
     session.cancel()
     response = await task
     assert time.perf_counter() - began < 10
     assert slow.stopped == 1
-    assert response.state is TurnState.CANCELLED
+    assert response.state is ThinkingState.CANCELLED
     assert_valid(session.get_context().messages)
     model._scenes.pop(0)
     assert (await session.think("second")).text == "Hi."
@@ -214,14 +225,14 @@ async def test_a_tool_that_ignores_its_cancellation_does_not_delay_the_end_of_th
     events: list[AgentEvent] = []
     session = agent(ScriptedModel([call("stubborn")]), stubborn).create_session("c", on_event=events.append)
     task = asyncio.create_task(session.think("x"))
-    await until(lambda: session.state is TurnState.TOOL_CALLING)
+    await until(lambda: session.state is ThinkingState.TOOL_CALLING)
     began = time.perf_counter()
     session.cancel()
-    assert (await task).state is TurnState.CANCELLED
+    assert (await task).state is ThinkingState.CANCELLED
     assert time.perf_counter() - began < 10
     release.set()
     await asyncio.sleep(0.01)
-    assert kinds(events)[-1] == "StateChanged" and session.state is TurnState.CANCELLED
+    assert kinds(events)[-1] == "StateChanged" and session.state is ThinkingState.CANCELLED
 
 
 async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
@@ -233,7 +244,7 @@ async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert slow.stopped == 1
-    assert session.state is TurnState.CANCELLED
+    assert session.state is ThinkingState.CANCELLED
     assert [m.content for m in session.get_context().messages] == ["x", "Hm. "]
 
 
@@ -251,7 +262,7 @@ async def test_cancelling_while_the_conversation_loads_asks_no_model() -> None:
     task = asyncio.create_task(session.think("x"))
     await asyncio.sleep(0)
     session.cancel()
-    assert (await task).state is TurnState.CANCELLED
+    assert (await task).state is ThinkingState.CANCELLED
     assert model.requests == []
 
 
@@ -269,7 +280,7 @@ async def test_a_model_that_breaks_off_raises_a_typed_error() -> None:
     session = agent(ScriptedModel(["Half", ModelUnavailable("gone")])).create_session("c")
     with pytest.raises(ModelUnavailable):
         await session.think("x", raises=True)
-    assert session.state is TurnState.ERROR
+    assert session.state is ThinkingState.ERROR
     assert [m.content for m in session.get_context().messages] == ["x", "Half"]
 
 
@@ -294,7 +305,7 @@ async def test_a_failure_returns_an_apology_that_can_be_spoken() -> None:
     model = ScriptedModel([ModelUnavailable("the key sk-1 was refused")], ["Here again."])
     session = agent(model).create_session("c", on_event=events.append)
     response = await session.think("x")
-    assert (response.state, response.text) == (TurnState.ERROR, APOLOGY)
+    assert (response.state, response.text) == (ThinkingState.ERROR, APOLOGY)
     assert (await session.think("y")).text == "Here again."
 
 
@@ -305,7 +316,7 @@ async def test_awaiting_a_cancellation_waits_for_the_end_of_the_turn() -> None:
     thinking = asyncio.create_task(session.think("x"))
     await asyncio.sleep(0.05)
     await asyncio.wait_for(session.cancel(), 10)
-    assert (await asyncio.wait_for(thinking, 10)).state is TurnState.CANCELLED
+    assert (await asyncio.wait_for(thinking, 10)).state is ThinkingState.CANCELLED
     assert session.is_cancelled()
 
 
@@ -314,12 +325,11 @@ async def test_a_context_has_its_documented_methods() -> None:
     session = agent(ScriptedModel(["Hello."])).create_session("c")
     await session.think("hi")
     context = session.get_context()
-    assert context.get_messages_for_llm() == [
-        {"role": "user", "content": "hi"},
-        {"role": "assistant", "content": "Hello."},
-    ]
+    system, *said = context.get_messages_for_llm()
+    assert system == {"role": "system", "content": context.system_prompt}
+    assert said == [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]
     context.clear()
-    assert context.get_messages_for_llm() == []
+    assert context.get_messages_for_llm() == [system]
 
 
 async def test_a_silent_model_is_asked_once_more_before_the_turn_fails() -> None:
@@ -328,7 +338,7 @@ async def test_a_silent_model_is_asked_once_more_before_the_turn_fails() -> None
     with pytest.raises(NoAnswer):
         await session.think("x", raises=True)
     assert len(model.requests) == 2
-    assert session.state is TurnState.ERROR
+    assert session.state is ThinkingState.ERROR
 
 
 async def test_an_answer_that_was_cut_says_so() -> None:
@@ -357,11 +367,10 @@ async def test_a_spoken_answer_is_made_speakable_and_a_typed_one_is_left_as_it_i
 
 @pytest.mark.document("000", "cancelling and metrics")
 async def test_metrics_count_all_turns_and_measure_the_last() -> None:
-    session = agent(ScriptedModel([call("echo", '{"text": "a"}')], ["A."], ["B."]), echo).create_session("c")
+    session = agent(ScriptedModel([call("echo", '{"text": "a"}')], [0.01, "A."], ["B."]), echo).create_session("c")
     await session.think("x")
     metrics = session.get_metrics()
     assert (metrics.total_tokens, metrics.tool_calls_count, metrics.rounds) == (30, 1, 1)
-    assert metrics.first_token_latency_ms is not None
-    assert metrics.total_latency_ms >= metrics.first_token_latency_ms
+    assert metrics.total_latency_ms >= metrics.first_token_latency_ms > 0
     await session.think("y")
     assert session.get_metrics().total_tokens == 45

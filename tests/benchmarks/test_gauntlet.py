@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import uvloop
 
-from benchmarks.gauntlet.__main__ import told
+from benchmarks.gauntlet.__main__ import shown
 from benchmarks.gauntlet.cells import Cell
 from benchmarks.gauntlet.happenings import HAPPENINGS
 from benchmarks.gauntlet.providers import PROVIDERS, SHORT
@@ -27,7 +27,7 @@ def test_no_happening_causes_four_seconds_of_silence_or_a_lost_or_doubled_answer
     of_provider = [cell for cell in cells if cell.provider == provider]
     assert len(of_provider) >= 16, "some happenings were neither tried nor excused"
     wrong = [
-        f"{cell.happening}: {told(cell)} {cell.trouble}\n" + "\n".join(cell.told)
+        f"{cell.happening}: {shown(cell)} {cell.trouble}\n" + "\n".join(cell.events)
         for cell in of_provider
         if not cell.is_right
     ]

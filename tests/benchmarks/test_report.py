@@ -24,7 +24,7 @@ def a_run(latency_ms: float, calls: int = 8) -> Run:
     return Run(
         dataclasses.replace(media, calls=calls, added_latency=spread),
         server_figures(idle, spent, calls, 10.0),
-        told={},
+        turn_metrics={},
         callers_cpu_ms=2.0,
         responder_cpu_ms=1.0,
         rig_percent=50.0,

@@ -63,7 +63,7 @@ async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 def said(text: str, role: Any = "user") -> Message:
-    return Message(role, text, at=1_700_000_000.5)
+    return Message(role, text, timestamp=1_700_000_000.5)
 
 
 async def test_messages_are_read_in_the_order_in_which_they_were_added(case: Case) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.coordinator.coordinator import Decision, Digest, DigestItem
+from backend.access.principal import EVERYTHING, PUBLIC, CallerScope, ToolScope
+from backend.coordinator.coordinator import Decision, Digest, DigestItem, scope_within
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.store import CancelTask, CaptureFeedback, CreateTask, Plan, SummarizeTaskResult
 from backend.errors import ModelUnavailable, NoAnswer
@@ -91,12 +93,51 @@ async def test_a_decision_names_its_inputs_and_sums_up_the_tasks() -> None:
     assert shown.task_summary == "research: wasps (queued)\nresearch: bees 1 (done)"
 
 
+@pytest.mark.document("003", "logs and state")
+@pytest.mark.parametrize(
+    ("decision", "outcome"),
+    [(Decision("Bees dance."), "decided, 0 actions"), (NoAnswer("It broke off."), "not decided, fallback")],
+)
+async def test_a_cycle_is_logged_with_its_id_and_outcome(
+    decision: Any, outcome: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "backend.coordinator")
+    async with Process(World(), "one", decision=decision) as one:
+        await one.channels.add_input(USER, "and the ants?", "api")
+        await one.coordinator.run_digest(USER)
+        digest = (await one.state.status(USER)).id
+    start, end = [record.getMessage() for record in caplog.records if "thinker_" in record.msg]
+    assert start == f"thinker_start: digest-{digest}, 1 entries"
+    assert end.startswith(f"thinker_end: digest-{digest} {outcome}, ") and end.endswith(" ms")
+
+
 async def test_a_decision_without_words_makes_no_notice() -> None:
     world = World()
     async with Process(world, "one", decision=Decision("")) as one:
         await one.channels.add_input(USER, "what a day", "voice")
         await one.coordinator.run_digest(USER)
         assert not world.notified and not world.shown and await one.channels.waiting(USER) == []
+
+
+@pytest.mark.document("003", "actions")
+@pytest.mark.parametrize(("others", "reaches"), [([EVERYTHING], EVERYTHING), ([EVERYTHING, PUBLIC], PUBLIC)])
+async def test_a_new_task_reaches_what_the_users_of_all_entries_reach(
+    others: list[CallerScope], reaches: CallerScope
+) -> None:
+    world = World()
+    async with Process(world, "one", decision=Decision("I look.", ALL_ACTIONS[:1])) as one:
+        await one.end(replace(world.ended(1), scope=EVERYTHING))
+        for scope in others:
+            await one.channels.add_input(USER, "Search our documents.", "api", scope)
+        await one.coordinator.run_digest(USER)
+    assert [task.scope for task in world.tasks.values() if task.open] == [reaches]
+
+
+def test_scopes_that_name_different_tools_share_none() -> None:
+    named = CallerScope(ToolScope.OPERATOR, frozenset({"kb_search"}))
+    assert scope_within([named, named]) == named
+    assert scope_within([named, EVERYTHING]).tools == frozenset()
+    assert scope_within([]) == PUBLIC
 
 
 async def test_only_one_coordinator_handles_a_user() -> None:

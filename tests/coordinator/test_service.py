@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from backend.access.principal import EVERYTHING
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
 from backend.notifications.notices import Notice
@@ -38,10 +39,10 @@ async def rig() -> AsyncIterator[Rig]:
 
 async def test_the_words_of_a_user_with_tasks_become_an_input_and_wake_the_coordinator(rig: Rig) -> None:
     rig.process.world.ended(1)
-    rig.service.ingest(USER, "And the ants?", "voice")
+    rig.service.ingest(USER, "And the ants?", "voice", EVERYTHING)
     await rig.service.utterances.settle(1.0)
-    assert [(entry.text, entry.mode) for entry in await rig.process.channels.waiting(USER)] == [
-        ("And the ants?", "voice")
+    assert [(entry.text, entry.mode, entry.scope) for entry in await rig.process.channels.waiting(USER)] == [
+        ("And the ants?", "voice", EVERYTHING)
     ]
     assert rig.process.coordinator._woken.is_set()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from fakeredis import FakeServer
 
+from backend.access.principal import PUBLIC, CallerScope
 from backend.coordinator.coordinator import Coordinator, Decision, Digest
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import VoiceError
@@ -68,6 +69,7 @@ class FakeTasks(TaskService):
         conversation_id: str = "",
         *,
         once: str = "",
+        scope: CallerScope = PUBLIC,
         **_: Any,
     ) -> Task:
         self.fate()
@@ -77,7 +79,7 @@ class FakeTasks(TaskService):
         for task in world.tasks.values():
             if task.open and normalised(task.instruction) == normalised(instruction):
                 return task
-        task = Task(f"new-{len(world.tasks)}", owner, "", kind, instruction, world.clock(), world.now)
+        task = Task(f"new-{len(world.tasks)}", owner, "", kind, instruction, world.clock(), world.now, scope=scope)
         world.tasks[task.id] = task
         world.requests[once or task.id] = task.id
         world.created.append(instruction)

@@ -103,6 +103,14 @@ def test_errors_of_the_api_pass_through_nginx_unchanged(site: Site) -> None:
     assert (too_large.status_code, "message" in too_large.json()["error"]) == (413, True)
 
 
+def test_shared_transcripts_come_from_the_backend(site: Site) -> None:
+    for path in ("/shared/cut", f"/shared/{'x' * 22}"):
+        front, behind = ask(site.front, "GET", path), ask(site.behind, "GET", path)
+        assert (front.status_code, front.content) == (behind.status_code, behind.content)
+        assert security_headers(front, host_of(site.front)) == security_headers(behind, host_of(site.behind))
+    assert ask(site.front, "GET", "/shared.js").content == (ROOT / "frontend" / "shared.js").read_bytes()
+
+
 def test_metrics_are_not_reachable_through_nginx(site: Site) -> None:
     assert ask(site.behind, "GET", "/metrics").status_code == 200
     assert ask(site.front, "GET", "/metrics").status_code == 404

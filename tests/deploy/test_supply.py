@@ -37,14 +37,15 @@ def test_the_shipped_packages_are_the_tested_ones() -> None:
 
 
 def test_packages_are_installed_by_their_hashes_everywhere() -> None:
-    installing = re.compile(r"-r (requirements|\"\$requirements\")")
+    installing = re.compile(r"-r (requirements|\"\$requirements\")|uv build .*--build-constraints requirements-dev.txt")
     found = 0
     for name in ("scripts/install.sh", "Dockerfile"):
         for line in (ROOT / name).read_text().splitlines():
             if installing.search(line):
                 found += 1
                 assert "--require-hashes" in line, line
-    assert found == 3
+    assert found == 4
+    assert "hatchling" in pinned("requirements-dev.txt")
 
 
 def test_a_package_with_a_wrong_hash_is_refused(tmp_path: Path) -> None:

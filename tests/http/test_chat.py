@@ -190,6 +190,7 @@ async def test_system_messages_and_tool_calls_of_a_request_reach_the_model_and_a
     assert (kept[1]["tool_calls"][0]["id"], kept[2]["tool_call_id"], kept[2]["content"]) == ("c1", "c1", "rain")
 
 
+@pytest.mark.document("002", "multiturn")
 async def test_a_field_that_would_be_lost_is_refused_by_name(browser: Browser) -> None:
     call = {"name": "look", "arguments": "{}"}
     for field, message in (
@@ -228,10 +229,11 @@ async def test_a_typed_turn_consults_thinkers_and_streams_every_step(tmp_path: P
     kinds = [type_ for type_, _ in events]
     assert kinds[0] == "turn" and kinds[-1] == "final"
     data = dict(events)
-    assert data["tool_call"]["name"] == "route_to_thinker"
+    assert data["tool_call"]["tool_name"] == "route_to_thinker"
     thinker = [one["event"] for type_, one in events if type_ == "thinker"]
     assert thinker[0] == "routed" and thinker[-1] == "complete" and data["thinker"]["domain"] == "knowledge"
-    assert "Scattering." in data["tool_result"]["content"]
+    assert data["tool_call"]["arguments"] == json.loads(ROUTE)
+    assert "Scattering." in json.dumps(data["tool_result"]["result"])
     assert [one["text"] for type_, one in events if type_ == "token"] == ["Because of ", "scattering."]
     assert (data["final"]["text"], data["final"]["thinkers"]) == ("Because of scattering.", ["knowledge"])
     states = [one["state"] for type_, one in events if type_ == "state"]

@@ -56,14 +56,14 @@ async def test_a_mode_decides_which_steps_run(tmp_path: Path) -> None:
         assert (await say(browser, "Hello.", mode="default"))["text"] == "One"
 
 
-@pytest.mark.parametrize(("platform", "told"), [("phone", True), ("terminal", False), ("", False)])
+@pytest.mark.parametrize(("platform", "is_shown"), [("phone", True), ("terminal", False), ("", False)])
 async def test_a_platform_reaches_the_steps_of_the_turn_and_of_the_thinker_it_consults(
-    tmp_path: Path, platform: str, told: bool
+    tmp_path: Path, platform: str, is_shown: bool
 ) -> None:
     scenes = ([call("route_to_thinker", ROUTE)], ["Because of the air."], ["Because of the air, in short."])
     async with world(tmp_path, scenes=scenes, pipeline=pipeline(small_screen)) as here, here.browser() as browser:
         reply = await say(browser, "Why is the sky blue?", platform=platform)
         assert reply["thinkers"] == ["knowledge"]
         chat, thinker, _ = ([str(m["content"]) for m in request["messages"]] for request in here.model.requests)
-        assert any('"asked_of": "chat"' in content for content in chat) == told
-        assert any('"asked_of": "knowledge"' in content for content in thinker) == told
+        assert any('"asked_of": "chat"' in content for content in chat) == is_shown
+        assert any('"asked_of": "knowledge"' in content for content in thinker) == is_shown

@@ -65,6 +65,7 @@ async def test_an_input_is_shown_until_its_digest_and_erased_with_its_user(tmp_p
         assert (await status_of(browser))["coordinator"] == IDLE | {"state": "gathering", "inputs_waiting": 1}
         assert (await status_of(stranger))["coordinator"] == IDLE
         [user] = await process.channels.users()
+        assert [entry.scope.scope.name for entry in await process.channels.waiting(user)] == ["OPERATOR"]
         assert await process.coordinator.run_digest(user)
         shown = await status_of(browser)
         assert (shown["coordinator"]["state"], shown["coordinator"]["digests"]) == ("idle", 1)
@@ -93,8 +94,10 @@ async def test_an_input_is_refused_when_too_many_wait(tmp_path: Path) -> None:
         [user] = await process.channels.users()
         for number in range(INPUTS_LIMIT - 1):
             await process.channels.add_input(user, f"word {number}", "api")
+        used = (await browser.get("/api/me/usage")).json()["user"]["used"]
         refused = await browser.post("/api/input", json={"text": "One more."})
         assert refused.status_code == 429 and refused.headers["retry-after"]
+        assert (await browser.get("/api/me/usage")).json()["user"]["used"] == used, "a refused input was charged"
 
 
 async def test_without_redis_input_and_status_answer_503(tmp_path: Path) -> None:

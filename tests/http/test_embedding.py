@@ -16,8 +16,8 @@ from tests.http.world import Browser, message_of, world
 def vectors(request: Request) -> Reply:
     """Return a vector for each text, in the wrong order."""
     texts: list[str] = request.json()["input"]
-    told = [{"object": "embedding", "embedding": [float(len(text)), 1.0]} for text in texts]
-    data = [one | {"index": place} for place, one in enumerate(told)]
+    items = [{"object": "embedding", "embedding": [float(len(text)), 1.0]} for text in texts]
+    data = [one | {"index": place} for place, one in enumerate(items)]
     return json_reply({"object": "list", "data": data[::-1], "model": "m", "usage": {}})
 
 

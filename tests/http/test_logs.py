@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.observability.logs import redact
 from tests.http.world import world
 
 
-def test_the_value_of_a_token_is_replaced_anywhere_in_a_line() -> None:
-    assert redact("/ws/a?token=abc.def-g_h") == "/ws/a?token=…"
-    assert redact("/api/events/a?after=1&token=abc&x=2 HTTP/1.1") == "/api/events/a?after=1&token=…&x=2 HTTP/1.1"
-    assert redact('"/ws/a?token=abc" [accepted]') == '"/ws/a?token=…" [accepted]'
-    assert redact("/?mytoken=abc") == "/?mytoken=abc"
-
-
+@pytest.mark.usefixtures("wordless_logs")
 async def test_the_access_log_shows_a_request_without_its_token(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -33,6 +26,6 @@ async def test_the_access_log_shows_a_request_without_its_token(
         await here.registry.wait(here.registry.find(session_id))
         await browser.get(f"/api/events/{session_id}", params={"token": token})
     servers = [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")]
-    assert [line for line in servers if f"/ws/{session_id}?token=…" in line], servers
-    assert [line for line in servers if f"/api/events/{session_id}?token=…" in line], servers
+    assert [line for line in servers if f"/ws/{session_id}?…" in line], servers
+    assert [line for line in servers if f"/api/events/{session_id}?…" in line], servers
     assert not [line for line in servers if token in line]

@@ -88,6 +88,14 @@ async def test_an_invalid_task_is_refused(tmp_path: Path, body: dict[str, Any]) 
     assert model.requests == []
 
 
+@pytest.mark.document("004", "mono")
+async def test_a_former_strategy_is_answered_with_the_names_of_the_two(tmp_path: Path) -> None:
+    services = {"reasoner": reasoner(ScriptedModel())}
+    async with world(tmp_path, services_with=services) as here, here.browser() as browser:
+        refused = await browser.post(URL, json={"task": "x", "strategy": "metacognitive"})
+    assert "'mono'" in refused.text and "'dual'" in refused.text
+
+
 async def test_reasoning_requests_are_limited_per_minute(tmp_path: Path) -> None:
     model = ScriptedModel(improvise=lambda *_: ["Four."])
     settings = {"reasoning": {"per_minute": 2}, "services_with": {"reasoner": reasoner(model)}}

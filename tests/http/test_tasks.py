@@ -128,3 +128,16 @@ async def test_the_archive_of_a_task_is_redacted(tmp_path: Path) -> None:
         await at.outbox.settle(2.0)
         [attempt] = (await browser.get(f"/api/tasks/{task_id}/archive")).json()["attempts"]
         assert attempt["messages"][0]["content"] == "I am [e-mail]"
+
+
+@pytest.mark.document("003", "routes")
+async def test_the_archive_of_a_digest_is_for_its_user_alone(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser, at.here.browser() as other:
+        task = await at.repository.find(await begin(browser))
+        assert task is not None
+        with at.model_calls.scope("digest-1-0", task.owner):
+            at.model_calls.add({"at": 1.0, "ms": 5, "model": "m1", "text": "Bees dance."})
+        await at.outbox.settle(2.0)
+        address = "/api/tasks/digest-1-0/archive"
+        assert (await browser.get(address)).json()["attempts"][0]["text"] == "Bees dance."
+        assert (await other.get(address)).status_code == 404

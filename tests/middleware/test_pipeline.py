@@ -298,17 +298,17 @@ def test_a_wrong_declaration_of_a_step_is_refused_where_it_stands() -> None:
 
 
 async def test_background_steps_see_the_amended_answer_and_delay_nothing() -> None:
-    told: list[str] = []
+    answers: list[str] = []
 
     @step("keep", stage="post", detached=True)
     async def keep(turn: WholeTurn) -> None:
-        told.append(turn.answer)
+        answers.append(turn.answer)
 
     steps = pipeline(shout, keep)
     steps.later(WholeTurn(ASKED, "Tea."))
-    assert told == []
+    assert answers == []
     await steps.close(2.0)
-    assert told == ["TEA."]
+    assert answers == ["TEA."]
     steps.later(WholeTurn(ASKED, "Too late."))
     assert steps.depth == 0
 

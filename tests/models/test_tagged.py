@@ -50,9 +50,9 @@ async def test_the_answer_to_a_failed_call_lists_the_available_tools(said: str, 
     model = ScriptedModel([said], ["I could not."])
     response = await agent(TaggedChatModel(model), echo, fail).create_session("c").think("x")
     assert response.text == "I could not."
-    told = sent(model)[-1]["content"]
-    assert f'"type": "{kind}"' in told
-    assert '"tools": ["echo", "fail"]' in told
+    content = sent(model)[-1]["content"]
+    assert f'"type": "{kind}"' in content
+    assert '"tools": ["echo", "fail"]' in content
     assert sent(model)[-2]["content"] == said  # as the model wrote it
 
 

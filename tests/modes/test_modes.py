@@ -63,8 +63,8 @@ def test_the_chosen_mode_is_stored_in_the_profile() -> None:
 
 def test_the_briefing_contains_the_prompt_and_personality_of_the_mode() -> None:
     mode = Mode(name="terse", prompt="One sentence.", personality="A clerk.")
-    told = brief(thinkers().registry, CallerBackground(), mode=mode, endpointing="local").instructions
-    assert "One sentence." in told and "Your manner: A clerk." in told
+    instructions = brief(thinkers().registry, CallerBackground(), mode=mode, endpointing="local").instructions
+    assert "One sentence." in instructions and "Your manner: A clerk." in instructions
     assert "manner" not in brief(thinkers().registry, CallerBackground(), mode=Mode(), endpointing="local").instructions
 
 

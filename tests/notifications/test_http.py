@@ -91,16 +91,16 @@ async def test_a_reminder_is_set_listed_exported_and_canceled(tmp_path: Path) ->
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         made = await browser.post("/notification", json={"text": " take the bread  out ", "at": "in ten minutes"})
         assert made.status_code == 201, made.text
-        told = made.json()
-        assert told["text"] == "take the bread out" and told["at"] == "2026-11-21T12:10:00+00:00"
-        assert (told["repeat"], told["state"], told["in_s"]) == ("none", "set", 600)
+        kept = made.json()
+        assert kept["text"] == "take the bread out" and kept["at"] == "2026-11-21T12:10:00+00:00"
+        assert (kept["repeat"], kept["state"], kept["in_s"]) == ("none", "set", 600)
         user = await user_of(browser)
         for name in ("me", user):
             listed = (await browser.get(f"/notification/{name}")).json()
-            assert [each["id"] for each in listed["notifications"]] == [told["id"]]
+            assert [each["id"] for each in listed["notifications"]] == [kept["id"]]
         assert (await browser.get("/api/me/export")).json()["reminders"][0]["text"] == "take the bread out"
-        assert (await browser.delete(f"/notification/{user}/{told['id']}")).json()["canceled"]["id"] == told["id"]
-        assert (await browser.delete(f"/notification/me/{told['id']}")).status_code == 404
+        assert (await browser.delete(f"/notification/{user}/{kept['id']}")).json()["canceled"]["id"] == kept["id"]
+        assert (await browser.delete(f"/notification/me/{kept['id']}")).status_code == 404
         assert (await browser.get("/notification/me")).json() == {"notifications": []}
 
 
@@ -198,13 +198,13 @@ async def test_an_open_page_receives_shows_and_confirms_a_reminder(tmp_path: Pat
             assert first["event"] == "notice" and first["data"]["id"] == "n1"
             at.now[0] += 600
             assert (await browser.post("/notification/execute")).json()["waiting"] == 1
-            told = await event(lines)
-            assert told["event"] == "notice" and told["data"]["text"] == "A reminder: bread"
-            seen = await browser.post(f"/api/me/notices/{told['data']['id']}/seen")
+            notice = await event(lines)
+            assert notice["event"] == "notice" and notice["data"]["text"] == "A reminder: bread"
+            seen = await browser.post(f"/api/me/notices/{notice['data']['id']}/seen")
             assert seen.json() == {"still_waited": True}
-            assert (await event(lines))["data"] == {"id": told["data"]["source"], "event": "delivered", "way": "page"}
+            assert (await event(lines))["data"] == {"id": notice["data"]["source"], "event": "delivered", "way": "page"}
         assert (await browser.get("/notification/me")).json() == {"notifications": []}
-        assert not (await browser.post(f"/api/me/notices/{told['data']['id']}/seen")).json()["still_waited"]
+        assert not (await browser.post(f"/api/me/notices/{notice['data']['id']}/seen")).json()["still_waited"]
 
 
 async def test_the_number_of_pages_of_a_user_is_limited(tmp_path: Path) -> None:

@@ -196,8 +196,8 @@ async def test_a_due_note_is_delivered_as_a_reminder_and_stays_until_it_is_resol
     desk.world.speak()
     desk.world.now += 60
     await desk.looked_at()
-    [told, other] = sorted((await desk.call("list"))["notes"], key=lambda note: "is_due" not in note)
-    assert told["is_due"] and "due" not in told and "is_due" not in other
+    [overdue, other] = sorted((await desk.call("list"))["notes"], key=lambda note: "is_due" not in note)
+    assert overdue["is_due"] and "due" not in overdue and "is_due" not in other
     assert (await desk.call("resolve"))["resolved"]["text"] == "call the plumber", "it was delivered just now"
     desk.world.now += 30 * DAY_S
     await desk.looked_at()
@@ -238,13 +238,13 @@ async def test_a_typed_turn_mentions_a_waiting_note_once_and_by_voice_the_call_d
             await repository.add(USER, notice)
         options = StepOptions({"limit": 3})
 
-        async def told(user: str = USER, conversation: str = "c1", mode: Any = "chat") -> Any:
+        async def raised(user: str = USER, conversation: str = "c1", mode: Any = "chat") -> Any:
             asked = Asked("What's the weather?", user, conversation, mode)
             given = await due_notes(asked, notices, options)
             return given.data if isinstance(given, Note) else None
 
-        assert await told("bo") is await told("") is await told(USER, "") is await told(mode="voice") is None
-        assert await told() == ["A reminder: tea"] and await told() is None
+        assert await raised("bo") is await raised("") is await raised(USER, "") is await raised(mode="voice") is None
+        assert await raised() == ["A reminder: tea"] and await raised() is None
         assert await repository.is_delivered(USER, "r1") and not await repository.is_delivered(USER, "t1")
 
 

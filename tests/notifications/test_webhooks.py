@@ -27,7 +27,7 @@ NOW = 1_795_262_400.0
 
 
 @asynccontextmanager
-async def told(
+async def hooks(
     answer: Callable[[Request], Reply], *, hosts: Sequence[str] = ("127.0.0.1",), url: str = "{url}/hook", **more: Any
 ) -> AsyncIterator[tuple[WebhookClient, ApiServer]]:
     """WebhookClient to a local server."""
@@ -49,7 +49,7 @@ def genuine(request: Request) -> bool:
 
 
 async def test_a_delivery_is_signed() -> None:
-    async with told(lambda _: json_reply({})) as (webhooks, server):
+    async with hooks(lambda _: json_reply({})) as (webhooks, server):
         await webhooks.send("turn", {"answer": "Té."})
     (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/hook")
@@ -62,14 +62,14 @@ async def test_a_delivery_is_signed() -> None:
 
 async def test_a_server_that_is_not_ready_gets_the_same_delivery_again() -> None:
     statuses = iter([503, 429, 200])
-    async with told(lambda _: json_reply({}, next(statuses))) as (webhooks, server):
+    async with hooks(lambda _: json_reply({}, next(statuses))) as (webhooks, server):
         await webhooks.send("turn", {})
     assert len({request.headers["x-responder-delivery"] for request in server.requests}) == 1
     assert len(server.requests) == 3 and all(map(genuine, server.requests))
 
 
 async def test_attempts_at_an_absent_server_end() -> None:
-    async with told(lambda _: Reply(breaks_off=True)) as (webhooks, server):
+    async with hooks(lambda _: Reply(breaks_off=True)) as (webhooks, server):
         with pytest.raises(WebhookFailed):
             await webhooks.send("turn", {"answer": "words"})
     assert len(server.requests) == 3
@@ -104,7 +104,7 @@ async def test_an_attempt_ends_in_time_though_the_server_answers_letter_by_lette
 @pytest.mark.parametrize("status", [400, 404, 301, 307])
 async def test_a_refusal_or_a_redirect_is_final(status: int) -> None:
     elsewhere = {"location": "http://127.0.0.1:9/"}
-    async with told(lambda _: json_reply({}, status, headers=elsewhere)) as (webhooks, server):
+    async with hooks(lambda _: json_reply({}, status, headers=elsewhere)) as (webhooks, server):
         with pytest.raises(WebhookFailed):
             await webhooks.send("turn", {})
     assert len(server.requests) == 1
@@ -115,7 +115,7 @@ async def test_a_name_that_leads_to_a_private_address_is_refused() -> None:
         return ["127.0.0.1", "10.0.0.8", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fe80::1"]
 
     url = "http://hooks.example:{port}/hook"
-    async with told(lambda _: json_reply({}), hosts=["hooks.example"], url=url, resolve=resolve) as (webhooks, server):
+    async with hooks(lambda _: json_reply({}), hosts=["hooks.example"], url=url, resolve=resolve) as (webhooks, server):
         with pytest.raises(WebhookRefused):
             await webhooks.send("turn", {})
     assert server.requests == []
@@ -127,7 +127,7 @@ async def test_a_listed_private_address_is_requested_under_its_host_name(allowed
         return ["10.0.0.8", "127.0.0.1"]
 
     url, hosts = "http://hooks.example:{port}/hook", ["hooks.example", allowed]
-    async with told(lambda _: json_reply({}), hosts=hosts, url=url, resolve=resolve) as (webhooks, server):
+    async with hooks(lambda _: json_reply({}), hosts=hosts, url=url, resolve=resolve) as (webhooks, server):
         await webhooks.send("turn", {})
     assert server.requests[0].headers["host"].startswith("hooks.example:")
 
@@ -140,14 +140,14 @@ async def test_a_name_without_an_address_is_tried_again() -> None:
         raise OSError("no such host")
 
     url = "http://hooks.example/hook"
-    async with told(lambda _: json_reply({}), hosts=["hooks.example"], url=url, resolve=resolve) as (webhooks, _):
+    async with hooks(lambda _: json_reply({}), hosts=["hooks.example"], url=url, resolve=resolve) as (webhooks, _):
         with pytest.raises(WebhookFailed):
             await webhooks.send("turn", {})
     assert len(tries) == 3
 
 
 async def test_a_turn_that_is_too_long_is_not_sent() -> None:
-    async with told(lambda _: json_reply({})) as (webhooks, server):
+    async with hooks(lambda _: json_reply({})) as (webhooks, server):
         with pytest.raises(WebhookRefused):
             await webhooks.send("turn", {"answer": "x" * BODY_LIMIT})
     assert server.requests == []
@@ -171,7 +171,7 @@ def test_a_wrong_webhook_setting_stops_the_server(url: str, hosts: list[str], se
 
 @pytest.mark.parametrize("words", [True, False])
 async def test_a_finished_turn_is_sent_without_delaying_the_caller(words: bool) -> None:
-    async with told(lambda _: json_reply({})) as (webhooks, server):
+    async with hooks(lambda _: json_reply({})) as (webhooks, server):
         services = {Memory: FakeMemory(), WebhookClient: webhooks}
         pipeline = Pipeline(discover(), services, options={"webhook": {"words": words}})
         asked = Asked("Where?", "ada", "c1", "voice", mode="work")

@@ -70,11 +70,13 @@ async def test_a_cached_answer_is_a_cache_hit_without_a_model() -> None:
             await ask(placed, "knowledge", "Why is the sky blue?", number)
         await hang_up(placed)
     first, second = tracer.ended("thinker")
-    assert [(each.facts["cache"], each.facts["source"]) for each in (first, second)] == [
-        ("miss", "model"),
-        ("hit", "cache"),
+    assert [each.facts["source"] for each in (first, second)] == ["model", "cache"]
+    routings = tracer.ended("routing")
+    assert [(each.name, each.facts["cache"], each.parent) for each in routings] == [
+        ("thinker_router.think", "miss", first),
+        ("thinker_router.think", "hit", second),
     ]
-    assert [len(tracer.under(each)) for each in (first, second)] == [1, 0]
+    assert [[span.name for span in tracer.under(each)] for each in routings] == [["knowledge_thinker.think"], []]
     assert (first.tokens, second.tokens) == (15, 0)
 
 

@@ -60,7 +60,9 @@ async def test_a_typed_turn_is_a_trace_down_to_its_thinkers_models(tmp_path: Pat
         ("model", "gpt-5.4-mini"),
     ]
     [thinker] = tracer.ended("thinker")
-    assert [span.name for span in tracer.under(thinker)] == ["gpt-5.4"] and reply.thinkers == ("knowledge",)
+    [routing], [thinking] = tracer.under(thinker), tracer.ended("thinking")
+    assert (thinking.parent, [span.name for span in tracer.under(thinking)]) == (routing, ["gpt-5.4"])
+    assert reply.thinkers == ("knowledge",)
     facts = turn.facts | {"outcome": turn.outcome, "tokens": turn.tokens}
     expected = {"platform": "terminal", "mode": "default", "thinkers": "knowledge", "history": "kept"}
     assert facts.items() >= (expected | {"outcome": "complete", "tokens": 39}).items()

@@ -39,7 +39,7 @@ def tell(core: Realtime, kind: str, **fields: Any) -> list[Effect]:
     return effects
 
 
-def told(core: Realtime, kind: str, **fields: Any) -> list[Event]:
+def sent_back(core: Realtime, kind: str, **fields: Any) -> list[Event]:
     """Like `tell`, but returns the server events."""
     return events(tell(core, kind, **fields))
 

@@ -7,14 +7,14 @@ import pytest
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import CloseConnection, Stop
 from backend.realtime.serving.parts import Begin, Call, End, Expire, ReplySound, TranscriptDone, Words
-from tests.realtime.talking import a_core, append, ask, commit, error_code, events, message, said, tell, told
+from tests.realtime.talking import a_core, append, ask, commit, error_code, events, message, said, sent_back, tell
 
 
 def test_a_commit_makes_a_user_item_linked_to_the_one_before() -> None:
     core = a_core()
     first = commit(core).item.id
     append(core, bytes(9600))
-    committed, added, done = told(core, "input_audio_buffer.commit")
+    committed, added, done = sent_back(core, "input_audio_buffer.commit")
     assert committed["previous_item_id"] == added["previous_item_id"] == done["previous_item_id"] == first
     assert committed["item_id"] == added["item"]["id"] != first
     assert added["item"]["content"] == [{"type": "input_audio", "transcript": None}]
@@ -24,14 +24,14 @@ def test_a_commit_makes_a_user_item_linked_to_the_one_before() -> None:
 def test_a_commit_of_less_than_100_ms_is_refused(ms: int) -> None:
     core = a_core()
     append(core, bytes(ms * 48))
-    assert error_code(told(core, "input_audio_buffer.commit")) == "input_audio_buffer_commit_empty"
+    assert error_code(sent_back(core, "input_audio_buffer.commit")) == "input_audio_buffer_commit_empty"
 
 
 def test_cleared_audio_is_gone() -> None:
     core = a_core()
     append(core, bytes(48_000))
-    assert [event["type"] for event in told(core, "input_audio_buffer.clear")] == ["input_audio_buffer.cleared"]
-    assert error_code(told(core, "input_audio_buffer.commit")) == "input_audio_buffer_commit_empty"
+    assert [event["type"] for event in sent_back(core, "input_audio_buffer.clear")] == ["input_audio_buffer.cleared"]
+    assert error_code(sent_back(core, "input_audio_buffer.commit")) == "input_audio_buffer_commit_empty"
 
 
 def test_a_transcript_may_come_after_the_reply_began_and_fills_the_item() -> None:
@@ -91,16 +91,16 @@ def test_a_cancelled_reply_takes_late_deltas_and_ends_as_cancelled() -> None:
 
 def test_a_cancel_without_a_reply_is_a_harmless_error() -> None:
     core = a_core()
-    assert error_code(told(core, "response.cancel")) == "response_cancel_not_active"
+    assert error_code(sent_back(core, "response.cancel")) == "response_cancel_not_active"
     order = ask(core)
     said(core, order, Begin(), End())
-    assert error_code(told(core, "response.cancel", response_id=order.response_id)) == "response_cancel_not_active"
+    assert error_code(sent_back(core, "response.cancel", response_id=order.response_id)) == "response_cancel_not_active"
 
 
 def test_a_second_reply_waits_for_the_first_even_before_it_began() -> None:
     core = a_core()
     order = ask(core)
-    assert error_code(told(core, "response.create")) == "conversation_already_has_active_response"
+    assert error_code(sent_back(core, "response.create")) == "conversation_already_has_active_response"
     said(core, order, Begin(), End())
     assert ask(core).response_id != order.response_id
 
@@ -136,7 +136,7 @@ def test_a_directing_message_joins_the_instructions_and_not_the_conversation() -
 
 def test_truncation_cuts_audio_and_words_in_proportion() -> None:
     core, item = truncatable()
-    (cut,) = told(core, "conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=400)
+    (cut,) = sent_back(core, "conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=400)
     assert cut["audio_end_ms"] == 400
     kept = core.conversation.find(item, "retrieve")
     assert (kept.audio_ms, kept.heard_ms, kept.words) == (400, 400, "One")
@@ -154,21 +154,21 @@ def test_truncation_cuts_audio_and_words_in_proportion() -> None:
 def test_a_truncation_out_of_bounds_is_refused(change: dict[str, object], code: str) -> None:
     core, item = truncatable()
     fields = {"item_id": item, "content_index": 0, "audio_end_ms": 400, **change}
-    assert error_code(told(core, "conversation.item.truncate", **fields)) == code
+    assert error_code(sent_back(core, "conversation.item.truncate", **fields)) == code
     assert core.conversation.find(item, "retrieve").heard_ms is None
 
 
 def test_only_spoken_assistant_items_can_be_truncated() -> None:
     core = a_core()
     user = commit(core).item.id
-    answer = told(core, "conversation.item.truncate", item_id=user, content_index=0, audio_end_ms=10)
+    answer = sent_back(core, "conversation.item.truncate", item_id=user, content_index=0, audio_end_ms=10)
     assert error_code(answer) == "unsupported_content_type"
 
 
 def test_a_deleted_item_is_gone() -> None:
     core, item = truncatable()
-    assert told(core, "conversation.item.delete", item_id=item)[0]["item_id"] == item
-    assert error_code(told(core, "conversation.item.delete", item_id=item)) == "item_delete_invalid_item_id"
+    assert sent_back(core, "conversation.item.delete", item_id=item)[0]["item_id"] == item
+    assert error_code(sent_back(core, "conversation.item.delete", item_id=item)) == "item_delete_invalid_item_id"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_deleted_item_is_gone() -> None:
 def test_a_wrong_item_is_refused(item: dict[str, object], code: str) -> None:
     core = a_core()
     tell(core, "conversation.item.create", item=message("user", "first", id="taken"))
-    assert error_code(told(core, "conversation.item.create", item=item)) == code
+    assert error_code(sent_back(core, "conversation.item.create", item=item)) == code
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ import pytest
 
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.parts import Begin, End, ReplySound
-from tests.realtime.talking import a_core, ask, error_code, events, said, told
+from tests.realtime.talking import a_core, ask, error_code, events, said, sent_back
 
 INPUT = "session.audio.input."
 TOOL = {"type": "function", "name": "route", "parameters": {"type": "object", "properties": {}}}
 
 
 def update(core: Realtime, **fields: Any) -> list[dict[str, Any]]:
-    return told(core, "session.update", session={"type": "realtime", **fields})
+    return sent_back(core, "session.update", session={"type": "realtime", **fields})
 
 
 def heard(settings: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from backend.reasoning import model_reasoners
 from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, ReasoningRequest
 from backend.reasoning.metacognitive import (
     DELIVER,
@@ -105,6 +106,14 @@ async def test_the_documented_reasoners_return_text() -> None:
     assert await dual.infer(ReasoningRequest("What is two and two?")) == PARTS
     assert await dual.conclude(ReasonerMemory([ModelMessage("old"), ModelMessage(DELIVERED)])) == PARTS
     assert DualModelReasoner.stopped(ModelMessage(DELIVERED)) and not MonoModelReasoner.stopped(ModelMessage("No."))
+
+
+@pytest.mark.document("004", "infer, conclude, stopped")
+def test_the_other_documented_names_are_here_or_lead_to_ours() -> None:
+    assert model_reasoners.Task is ReasoningRequest and "{tools}" in model_reasoners.FUNC_CALLING_PROMPT
+    for name in ("ModelService", "MONO_PROMPT_TEMPLATE", "injection_mapping"):
+        with pytest.raises(ImportError, match="backend"):
+            getattr(model_reasoners, name)
 
 
 @pytest.mark.document("004", "end of the work")

@@ -53,14 +53,14 @@ async def parrot(session: Session, transport: Transport) -> str:
 
 def answer(session: Session, transport: Transport) -> None:
     """Send and play everything a real answer has."""
-    told = {"call_id": "c1", "domain": "weather", "label": "Weather", "query": "rain?", "elapsed_ms": 40}
+    thinker = {"call_id": "c1", "domain": "weather", "label": "Weather", "query": "rain?", "elapsed_ms": 40}
 
     def publish(type_: str, data: dict[str, Any]) -> None:
         session.event_log.append(PageMessage(type_, data))
 
     publish("transcript", {"role": "user", "item_id": "u1", "content": "Will it [bold]rain?"})
-    publish("thinker", told | {"event": "routed"})
-    publish("thinker", told | {"event": "complete", "source": "sample"})
+    publish("thinker", thinker | {"event": "routed"})
+    publish("thinker", thinker | {"event": "complete", "source": "sample"})
     transport.play("a1", tone(ANSWER_HZ, ANSWER_MS))
     publish("transcript", {"role": "assistant", "item_id": "a1", "content": "It will."})
     publish("turn_metrics", {"turn": 1, "first_sound_ms": 421})

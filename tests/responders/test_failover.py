@@ -113,10 +113,10 @@ async def test_a_call_that_loses_its_connection_goes_on_with_the_next_provider_i
 
 
 async def test_the_endpointer_is_a_side_that_can_with_the_providers_model() -> None:
-    told: list[str] = []
+    endpointings: list[str] = []
 
     async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> ScriptedResponder:
-        told.append(briefing.endpointing)
+        endpointings.append(briefing.endpointing)
         raise ResponderUnavailable("refused")
 
     about = ResponderInfo("p", "m", offline=False)
@@ -127,7 +127,7 @@ async def test_the_endpointer_is_a_side_that_can_with_the_providers_model() -> N
     for wanted in get_args(Endpointer):
         with pytest.raises(ResponderUnavailable):
             await choice.connect(replace(BRIEFING, endpointing=wanted), [])
-    assert told == ["local", "local", "provider", "provider", "local", "provider"]
+    assert endpointings == ["local", "local", "provider", "provider", "local", "provider"]
 
 
 async def test_without_a_healthy_provider_all_are_tried_and_the_temporary_error_is_raised() -> None:

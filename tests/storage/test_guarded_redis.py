@@ -41,7 +41,7 @@ def guarded_redis(folder: Path, *options: str, **environment: str) -> Iterator[i
     known = {"PATH": os.environ["PATH"], "REDIS_USERS_FOLDER": str(users)} | environment
     process = subprocess.Popen(command, env=known, stdout=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 5.0
+        deadline = time.monotonic() + 60.0  # long, since tests share the machine
         while time.monotonic() < deadline and not _listens(port):
             time.sleep(0.02)
         yield port

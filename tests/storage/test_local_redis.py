@@ -54,6 +54,7 @@ async def opened_at(url: str, folder: Path) -> OpenedMemory:
     return opened
 
 
+@pytest.mark.document("001", "traces, settings and Docker")
 async def test_an_empty_redis_of_this_machine_becomes_ours_and_keeps_what_was_said(url: str, tmp_path: Path) -> None:
     opened = await open_memory(None, tmp_path, local_url=url)
     assert opened.label.startswith("Redis ") and f"at {url[8:]} (survives a restart)" in opened.label

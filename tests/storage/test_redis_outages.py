@@ -46,7 +46,7 @@ async def test_a_frozen_redis_costs_one_second_once(server: RedisProcess, memory
 async def test_a_hundred_calls_to_a_frozen_redis_cost_one_second_together(server: RedisProcess, memory: Memory) -> None:
     server.freeze()
     started = time.monotonic()
-    message = Message("user", "hello", at=1.0)
+    message = Message("user", "hello", timestamp=1.0)
     answers = await asyncio.gather(
         *(memory.append_messages("u1", str(n), message) for n in range(100)), return_exceptions=True
     )
@@ -70,13 +70,13 @@ async def test_an_update_during_a_freeze_fails_in_time_and_is_not_half_done(
 
 
 async def test_a_killed_redis_fails_immediately_and_is_found_again(server: RedisProcess, memory: Memory) -> None:
-    await memory.append_messages("u1", "s1", Message("user", "hello", at=1.0))
+    await memory.append_messages("u1", "s1", Message("user", "hello", timestamp=1.0))
     server.kill()
     assert await seconds_until_unavailable(memory.recent_messages("u1", "s1")) < 0.8
     assert await memory.ping() is False
     server.start()
     await until(memory.ping)
-    await memory.append_messages("u1", "s1", Message("user", "again", at=2.0))
+    await memory.append_messages("u1", "s1", Message("user", "again", timestamp=2.0))
     assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["again"]
 
 

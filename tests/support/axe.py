@@ -33,10 +33,10 @@ async def findings(page: Page) -> list[dict[str, Any]]:
 async def assert_accessible(page: Page, state: str) -> None:
     """Fail on any finding: of the guidelines' rules, or of axe-core's own recommendations."""
     found = await findings(page)
-    told = "\n".join(
+    listed = "\n".join(
         f"{each['id']} ({each['impact']}): {each['help']}\n  " + "\n  ".join(each["nodes"]) for each in found
     )
-    assert not found, f"{state}:\n{told}"
+    assert not found, f"{state}:\n{listed}"
 
 
 @cache

@@ -112,11 +112,11 @@ class FirefoxTab:
     async def listen(self) -> None:
         """Deliver answers and record console errors, until the socket closes."""
         async for message in self._socket:
-            told = json.loads(message)
-            if told["type"] == "event":
-                self._note(told["params"])
-            elif waiting := self._answers.pop(told["id"], None):
-                waiting.set_result(told)
+            received = json.loads(message)
+            if received["type"] == "event":
+                self._note(received["params"])
+            elif waiting := self._answers.pop(received["id"], None):
+                waiting.set_result(received)
 
     def _note(self, entry: dict[str, Any]) -> None:
         if entry.get("level") == "error":

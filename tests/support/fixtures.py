@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,21 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
+from backend.observability.logs import keep_words_out
 from backend.storage.client import connect
 from tests.support.redis_server import RedisProcess, running_redis
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
+
+
+@pytest.fixture
+def wordless_logs() -> Iterator[None]:
+    """Log records without what users say, as in a server that has started."""
+    before = logging.getLogRecordFactory()
+    keep_words_out()
+    yield
+    logging.setLogRecordFactory(before)
 
 
 @pytest.fixture(scope="module")

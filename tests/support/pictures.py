@@ -11,11 +11,11 @@ def png(width: int = 3, height: int = 2, *, noise: bytes = b"\x80", comment: byt
     """A PNG; `noise` is repeated as its grey values, so that a long random one makes a large file."""
     rows = b"".join(b"\x00" + (noise * width)[y % len(noise) :][:width] for y in range(height))
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    told = _chunk(b"tEXt", b"Comment\x00" + comment) if comment else b""
+    chunk = _chunk(b"tEXt", b"Comment\x00" + comment) if comment else b""
     return (
         b"\x89PNG\r\n\x1a\n"
         + _chunk(b"IHDR", header)
-        + told
+        + chunk
         + _chunk(b"IDAT", zlib.compress(rows))
         + _chunk(b"IEND", b"")
     )

@@ -37,6 +37,13 @@ async def weather(*scenes: Any) -> AsyncIterator[World]:
         yield w
 
 
+def outcomes_of(w: World) -> dict[str, float | None]:
+    """Return the counts of the cache's outcomes in `/metrics`."""
+    counted = CollectorRegistry()
+    w.thinkers.cache.register_in(counted)
+    return {each: counted.get_sample_value("voice_answer_cache_total", {"outcome": each}) for each in cache.OUTCOMES}
+
+
 async def learn(w: World, user: str, **preferences: Any) -> None:
     await w.memory.update_user_context(user, lambda context: {**context, "preferences": preferences})
 
@@ -73,10 +80,7 @@ async def test_callers_in_two_places_share_one_answer_to_a_question_that_names_i
         assert "Oslo" not in w.system() and "12:00" not in w.system(), (
             "a shared answer is made without the caller's data"
         )
-        counted = CollectorRegistry()
-        w.thinkers.cache.register_in(counted)
-        outcomes = [counted.get_sample_value("voice_answer_cache_total", {"outcome": each}) for each in ("hit", "miss")]
-        assert outcomes == [1, 1]
+        assert outcomes_of(w) == {"hit": 1, "miss": 1, "skipped": 0}
 
 
 async def test_callers_of_one_time_zone_share_answers_that_depend_on_the_time() -> None:
@@ -115,7 +119,7 @@ async def test_a_cached_answer_still_updates_the_profile() -> None:
     assert ada.preferences.default_location == "Seattle", "the first place is stored as the home of a user without one"
     assert bob.preferences.default_location == "Lima"
     assert ada.facts == bob.facts == ("Has asked about the weather in: Seattle.",)
-    assert ada.signals.topics == bob.signals.topics == {"weather": 1}
+    assert ada.signals.topic_counts == bob.signals.topic_counts == {"weather": 1}
 
 
 async def test_erasing_a_user_erases_their_answers() -> None:
@@ -177,7 +181,7 @@ async def test_an_unreachable_or_unreadable_cache_is_skipped() -> None:
         assert (await w.ask("knowledge", "x")).text == "Three."
 
 
-async def test_a_slow_cache_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_cache_is_skipped_and_counted_as_neither_hit_nor_miss(monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow(FakeMemory):
         async def cache_get(self, scope: str, key: str) -> str | None:
             await asyncio.sleep(30)
@@ -186,6 +190,7 @@ async def test_a_slow_cache_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "CACHE_WITHIN_S", 0.02)
     async with world(["One."], memory=Slow()) as w, asyncio.timeout(10):
         assert (await w.ask("knowledge", "x")).text == "One."
+        assert outcomes_of(w) == {"hit": 0, "miss": 0, "skipped": 1}
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ async def test_a_thinker_with_code_of_its_own_runs_that_code(tmp_path: Path) -> 
         assert w.progress == ["rolling"]
 
 
+@pytest.mark.document("002", "tools and their registry")
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [

@@ -37,3 +37,4 @@ async def test_a_share_in_a_question_is_watched_from_then_on() -> None:
             await w.ask("stocks", "How is Apple doing?")
             profile = await load_profile(w.memory, "ada")
     assert profile.preferences.watched_tickers == ("AAPL",)
+    assert profile.facts == ("Asked about AAPL stock",)

@@ -56,4 +56,4 @@ async def test_the_routing_tool_describes_the_domains_when_no_model_reads_the_gu
     if is_described:
         assert [each["const"] for each in domain["oneOf"]] == domain["enum"]
         assert domain["default"] == "knowledge"
-        assert all(each.example in told["examples"] for each, told in zip(manifests, domain["oneOf"], strict=True))
+        assert all(each.example in entry["examples"] for each, entry in zip(manifests, domain["oneOf"], strict=True))

@@ -64,7 +64,7 @@ async def test_a_repeated_instruction_keeps_its_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"action": "add"}, "add takes the text"),
         ({"action": "add", "text": " ... "}, "A standing instruction has 1 to"),
@@ -74,9 +74,9 @@ async def test_a_repeated_instruction_keeps_its_id() -> None:
         ({"action": "replace"}, "action:"),
     ],
 )
-async def test_an_impossible_call_names_the_possible_ones(arguments: dict[str, Any], told: str) -> None:
+async def test_an_impossible_call_names_the_possible_ones(arguments: dict[str, Any], message: str) -> None:
     tools = box()
-    assert (await run(tools, **arguments))["error"]["message"].startswith(told)
+    assert (await run(tools, **arguments))["error"]["message"].startswith(message)
     assert texts(await run(tools, action="list")) == []
 
 

@@ -120,13 +120,13 @@ async def test_a_user_cannot_reach_anothers_memories() -> None:
     assert (await done(tools, BO, action="list"))["memories"] == []
     assert (await done(tools, BO, action="search", query="secret of Ada"))["memories"] == []
     for arguments in ({"action": "get"}, {"action": "delete"}, {"action": "update", "text": "Mine."}):
-        kind, told = await refused(tools, BO, memory_id=id_, **arguments)
-        assert kind == "failed" and "secret" not in told
+        kind, message = await refused(tools, BO, memory_id=id_, **arguments)
+        assert kind == "failed" and "secret" not in message
     assert (await done(tools, action="get", memory_id=id_))["memory"]["text"] == "A secret of Ada's."
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "named"),
     [
         ({"action": "search"}, "search needs query."),
         ({"action": "search", "query": "  "}, "search needs query."),
@@ -136,9 +136,9 @@ async def test_a_user_cannot_reach_anothers_memories() -> None:
         ({"action": "delete"}, "delete needs memory_id."),
     ],
 )
-async def test_a_wrong_call_names_the_missing_argument(arguments: dict[str, Any], told: str) -> None:
+async def test_a_wrong_call_names_the_missing_argument(arguments: dict[str, Any], named: str) -> None:
     kind, message = await refused(box(), **arguments)
-    assert kind == "failed" and message.startswith(told), message
+    assert kind == "failed" and message.startswith(named), message
 
 
 async def test_over_the_limit_the_answer_says_what_was_dropped() -> None:
@@ -153,5 +153,5 @@ async def test_over_the_limit_the_answer_says_what_was_dropped() -> None:
 
 async def test_only_a_known_user_has_memories_and_only_where_they_are_stored() -> None:
     assert (await refused(box(), tool_context(""), action="list"))[0] == "not_allowed"
-    kind, told = await refused(toolbox(memory, services={Memories: None, TextSearch: None}), action="list")
-    assert (kind, told) == ("failed", "Nothing can be remembered on this server.")
+    kind, message = await refused(toolbox(memory, services={Memories: None, TextSearch: None}), action="list")
+    assert (kind, message) == ("failed", "Nothing can be remembered on this server.")

@@ -168,7 +168,7 @@ async def height(arguments: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.document("000", "sessions and tools")
 async def test_a_tool_registered_by_its_schema_is_offered_checked_and_executed() -> None:
-    registry = Registry([], {})
+    registry = Registry()
     registry.register("get_height", "How high a place lies.", PLACE, height)
     [schema] = registry.get_tools_schema()
     assert schema["function"] == {"name": "get_height", "description": "How high a place lies.", "parameters": PLACE}
@@ -193,9 +193,9 @@ def test_an_invalid_registration_is_refused(name: str, schema: dict[str, Any], p
 @pytest.mark.document("000", "sessions and tools")
 async def test_an_agents_model_calls_a_registered_tool() -> None:
     call = ToolCall("t1", "get_height", '{"place": "Oslo"}')
-    box = toolbox()
+    box = Registry()
+    box.register("get_height", "How high a place lies.", PLACE, height)
     agent = Agent(ScriptedModel([call], ["Forty-two meters."]), box, "m")
-    agent.register_tool("get_height", "How high a place lies.", PLACE, height)
     response = await agent.create_session("c").think("How high is Oslo?")
     assert (response.text, response.tool_calls_made) == ("Forty-two meters.", ("get_height",))
 

@@ -83,7 +83,7 @@ class Surroundings:
         self.spoken_results: list[int] = []
         self.said: list[do.Command] = []
         self.noticed: list[str] = []
-        self.told: list[str] = []
+        self.heard: list[str] = []
         self.readings = 0
         self.estimates: list[str] = []
         self.deleted: set[str] = set()
@@ -251,23 +251,23 @@ class Surroundings:
         assert self.owed_since is None, "a notice was spoken before an answer"
         assert self.machine.turn not in self.thinkers.values(), "a notice was spoken while a Thinker worked"
         assert self.machine.turn or self.heard_anything, "a notice was spoken before anything else"
-        told = self._being_told()
-        assert told, "a reply for notices has none"
-        assert not set(told) & {*self.told, *self.withdrawn}, "a notice was repeated, or spoken after its withdrawal"
+        named = self._being_told()
+        assert named, "a reply for notices has none"
+        assert not set(named) & {*self.heard, *self.withdrawn}, "a notice was repeated, or spoken after its withdrawal"
 
     def _being_told(self) -> tuple[str, ...]:
         reply = self.machine.notices.reply
         return tuple(pending.notice for pending in reply.notices) if reply else ()
 
     def _note_told(self, notice: str) -> None:
-        assert notice not in self.told, "a notice was delivered twice"
+        assert notice not in self.heard, "a notice was delivered twice"
         reply = next(reply for reply in reversed(self.replies) if notice in reply.tells)
         items = [item for item in self.sent_ms if item.startswith(f"{reply.id}-item")]
         sent = sum(self.sent_ms[item] for item in items)
         assert sum(self.played_ms[item] for item in items) >= HEARD_SHARE * sent > 0, (
             "a notice was delivered without being heard"
         )
-        self.told.append(notice)
+        self.heard.append(notice)
         self.withdrawn.discard(notice)
 
     def _cancel(self, reply: str | None) -> None:

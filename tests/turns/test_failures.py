@@ -158,9 +158,9 @@ def test_a_reply_that_fails_after_a_tool_call_is_completed_by_the_calls_answer(s
 def test_a_reply_that_stalls_is_continued(story: Story) -> None:
     begin(story, "It is sunny in")
     story.tell(ev.PlaybackDrained("i-r1", 1000))
-    told = waits_told(story, 12)
+    waits = waits_told(story, 12)
     assert [(event.status, event.remedy) for event in story.published(ReplyFailed)] == [("stalled", "continued")]
-    assert all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *told]))
+    assert all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *waits]))
     assert purposes(story)[:2] == [Purpose.ANSWER, Purpose.ANSWER]
 
 
@@ -195,8 +195,8 @@ def test_during_a_long_wait_the_caller_never_hears_four_seconds_of_silence(story
     limited(story, 15)
     assert story.all(do.PlayClip) == [do.PlayClip(Clip.MOMENT)]
     story.tell(ev.PlaybackStarted("clip:moment"), ev.PlaybackDrained("clip:moment", 1200))
-    told = waits_told(story, 16)
-    assert len(told) >= 3 and all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *told]))
+    waits = waits_told(story, 16)
+    assert len(waits) >= 3 and all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *waits]))
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
 
 
@@ -260,11 +260,11 @@ def test_no_follow_up_comes_over_a_caller_who_takes_the_floor(story: Story) -> N
 def test_a_mute_provider_makes_the_caller_wait_and_then_hear_an_apology(begun: bool, story: Story) -> None:
     if begun:
         story.tell(ev.ReplyStarted("r1", story.all(do.CreateReply)[-1].request))
-    told = waits_told(story, 14)
+    waits = waits_told(story, 14)
     assert [event.remedy for event in story.published(ReplyFailed)] == ["asked_again", "apologised"]
     assert do.PlayClip(Clip.SORRY) in story.said
-    assert all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *told]))
-    assert len(told) == 3, "nothing is owed after the apology"
+    assert all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *waits]))
+    assert len(waits) == 3, "nothing is owed after the apology"
 
 
 def test_an_answer_that_comes_soon_is_waited_for_in_silence(story: Story) -> None:

@@ -39,9 +39,9 @@ def test_typed_words_are_sent_once_the_connection_is_back(story: Story) -> None:
 def test_a_caller_who_waits_for_an_answer_never_hears_four_seconds_of_silence(story: Story) -> None:
     story.ask()
     story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "what time is it"), ev.ResponderLost("closed"))
-    told = waits_told(story, 60)
-    assert told[0] < 2 and len(told) > 10
-    assert all(3 < later - earlier - 1.2 < 4 for earlier, later in pairwise(told))
+    waits = waits_told(story, 60)
+    assert waits[0] < 2 and len(waits) > 10
+    assert all(3 < later - earlier - 1.2 < 4 for earlier, later in pairwise(waits))
     assert not story.all(do.HangUp)
     story.tell(ev.ResponderRestored())
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
@@ -69,8 +69,8 @@ def test_an_outage_does_not_count_as_idling(story: Story) -> None:
 def test_a_caller_who_calls_during_the_outage_hears_words(story: Story) -> None:
     story.machine = TurnMachine()  # the call has not begun yet
     story.tell(ev.ResponderLost("refused"))
-    told = waits_told(story, 20)
-    assert told[0] < 2 and len(told) >= 4
+    waits = waits_told(story, 20)
+    assert waits[0] < 2 and len(waits) >= 4
 
 
 def test_an_outage_that_lasts_ends_the_call_with_words(story: Story) -> None:

@@ -35,7 +35,7 @@ def moved_on(story: Story, question: str = "Research bees.") -> None:
     answered(story, "r2")
 
 
-def told(story: Story) -> list[str]:
+def delivered(story: Story) -> list[str]:
     return [command.notice for command in story.all(do.NoticeDelivered)]
 
 
@@ -63,9 +63,9 @@ def test_a_notice_is_spoken_when_the_floor_is_free_and_counts_once_heard(story: 
     said = story.tell(NEWS)
     note = next(command for command in said if isinstance(command, do.AddNote))
     assert "bees dance" in note.text and purposes(story) == [Purpose.ANSWER, Purpose.NOTICE]
-    assert not told(story)
+    assert not delivered(story)
     story.hear("n", GIST)
-    assert told(story) == ["n1"] and states(story) == ["waiting", "speaking", "told"]
+    assert delivered(story) == ["n1"] and states(story) == ["waiting", "speaking", "told"]
     story.wait(10)
     assert purposes(story)[2:] == []
 
@@ -98,7 +98,7 @@ def test_several_notices_are_spoken_together(story: Story) -> None:
     assert len(story.all(do.AddNote)) == 2 and "1 and 2" in story.all(do.CreateReply)[-1].hint
     story.hear("n", GIST)
     story.wait(5)
-    assert told(story) == ["n1", "n2"] and purposes(story).count(Purpose.NOTICE) == 1
+    assert delivered(story) == ["n1", "n2"] and purposes(story).count(Purpose.NOTICE) == 1
 
 
 def test_a_notice_counts_as_delivered_once_its_main_part_was_heard(story: Story) -> None:
@@ -107,7 +107,7 @@ def test_a_notice_counts_as_delivered_once_its_main_part_was_heard(story: Story)
     story.tell(NEWS)
     broken_into(story, heard_ms=1300)
     story.wait(10)
-    assert told(story) == ["n1"] and purposes(story).count(Purpose.NOTICE) == 1
+    assert delivered(story) == ["n1"] and purposes(story).count(Purpose.NOTICE) == 1
 
 
 def test_a_notice_cut_short_is_repeated_once_and_shorter_then_left_for_the_next_call(story: Story) -> None:
@@ -121,7 +121,7 @@ def test_a_notice_cut_short_is_repeated_once_and_shorter_then_left_for_the_next_
     assert len(story.all(do.AddNote)) == 1
     broken_into(story, heard_ms=100, reply="n2")
     story.wait(10)
-    assert not told(story) and purposes(story).count(Purpose.NOTICE) == 2
+    assert not delivered(story) and purposes(story).count(Purpose.NOTICE) == 2
     assert [*story.machine.notices.for_next_call] == ["n1"] and states(story)[-1] == "waiting"
 
 
@@ -134,7 +134,7 @@ def test_a_notice_survives_a_lost_connection(story: Story) -> None:
     story.wait(3)
     assert len(story.all(do.AddNote)) == 2, "the new connection does not know the note"
     story.hear("n2", GIST)
-    assert told(story) == ["n1"]
+    assert delivered(story) == ["n1"]
 
 
 def test_a_notice_that_the_responder_skips_is_left_for_the_next_call() -> None:
@@ -145,7 +145,7 @@ def test_a_notice_that_the_responder_skips_is_left_for_the_next_call() -> None:
     for _ in range(3):
         story.tell(ev.ReplyRefused(story.all(do.CreateReply)[-1].request, "server_error"))
         story.wait(3)
-    assert [*story.machine.notices.for_next_call] == ["n1"] and not told(story)
+    assert [*story.machine.notices.for_next_call] == ["n1"] and not delivered(story)
     assert purposes(story).count(Purpose.NOTICE) == 3
 
 
@@ -156,7 +156,7 @@ def test_a_notice_heard_just_before_hanging_up_counts(story: Story) -> None:
     story.reply(reply="n", text="By the way, bees dance.")
     story.tell(ev.TransportClosed("disconnected"))
     story.tell(ev.PlaybackFlushed((ev.Heard("i-n", 1900),)))
-    assert told(story) == ["n1"]
+    assert delivered(story) == ["n1"]
 
 
 def test_words_typed_during_an_outage_are_answered_before_a_notice(story: Story) -> None:
@@ -183,7 +183,7 @@ def test_a_late_answer_is_spoken_once_with_its_question_topic(story: Story) -> N
     story.hear("n", GIST)
     story.wait(10)
     assert purposes(story).count(Purpose.NOTICE) == 1 and stages(story) == ["stale", "complete"]
-    assert not told(story) and not states(story)  # it is in no list of the user's notices
+    assert not delivered(story) and not states(story)  # it is in no list of the user's notices
 
 
 @pytest.mark.parametrize("begun", ["not yet", "by itself"])

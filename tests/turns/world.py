@@ -224,7 +224,7 @@ class World(Surroundings):
     def withdraw(self, amount: int) -> None:
         if self.noticed and amount % 3 == 0:
             name = self.noticed[amount % len(self.noticed)]
-            if name not in self.told:
+            if name not in self.heard:
                 self.withdrawn.add(name)
             self.tell(ev.NoticeWithdrawn(name))
 
@@ -292,8 +292,8 @@ class World(Surroundings):
     def is_all_told(self) -> bool:
         """Whether no notice is left, except those that failed twice and wait for the next call."""
         for_next_call = set(self.machine.notices.for_next_call)
-        assert not for_next_call & {*self.told, *self.withdrawn}
-        return {*self.noticed} == {*self.told, *self.withdrawn, *for_next_call}
+        assert not for_next_call & {*self.heard, *self.withdrawn}
+        return {*self.noticed} == {*self.heard, *self.withdrawn, *for_next_call}
 
 
 ACTIONS: tuple[Callable[[World, int], None], ...] = (

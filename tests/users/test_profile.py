@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.errors import BadRequest, MemoryUnavailable
+from backend.errors import BadRequest, Conflict, MemoryUnavailable
 from backend.storage.client import connect
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
@@ -27,6 +27,7 @@ from backend.users.profile_updates import (
     DropPreference,
     MergeSummary,
     NotePlace,
+    NoteShare,
     ProfileUpdate,
     SetPreference,
     WatchTicker,
@@ -114,6 +115,13 @@ def test_places_in_questions_share_one_fact_and_push_out_no_other() -> None:
     ]
 
 
+@pytest.mark.document("001", "user context")
+def test_shares_in_questions_share_one_fact_and_push_out_no_other() -> None:
+    assert after(NoteShare("aapl")) == {"facts": ["Asked about AAPL stock"]}
+    context = after(AddFact("Is allergic to nuts."), *(NoteShare(f"S{name}") for name in "ABCDEFA"))
+    assert context["facts"] == ["Is allergic to nuts.", "Asked about SD, SE, SF, SA stock"]
+
+
 def test_a_home_is_assumed_only_for_a_user_without_one() -> None:
     context = after(AssumePreference("default_location", "Seattle"), AssumePreference("default_location", "Oslo"))
     assert context == {"preferences": {"default_location": "Seattle"}}
@@ -137,7 +145,7 @@ def test_an_update_with_an_invalid_value_changes_nothing() -> None:
             "temperature_unit": "celsius",
             "watched_tickers": ["AAPL"],
         },
-        "facts": ["Has a dog."],
+        "facts": ["Asked about AAPL stock", "Has a dog."],
     }
     assert merged([None, None]) is None
 
@@ -161,22 +169,22 @@ def test_a_summary_stays_in_its_bounds_and_ends_with_a_sentence() -> None:
 @pytest.mark.document("001", "user context")
 def test_topics_sessions_and_the_last_moment_are_counted() -> None:
     context = after(CountQuestion("weather", 5), CountQuestion("weather", 9), CountQuestion("news", 7), CountSession(8))
-    signals = {"topics": {"weather": 2, "news": 1}, "last_active": 9.0, "session_count": 1}
+    signals = {"topic_counts": {"weather": 2, "news": 1}, "last_active": 9.0, "session_count": 1}
     assert context == {"signals": signals}
 
 
 def test_topics_have_a_bound_and_the_newest_one_stays() -> None:
     context = after(*(CountQuestion(f"topic{n}", 1) for n in range(QUESTION_TOPIC_LIMIT + 1)))
-    assert len(context["signals"]["topics"]) == QUESTION_TOPIC_LIMIT
-    assert f"topic{QUESTION_TOPIC_LIMIT}" in context["signals"]["topics"]
+    assert len(context["signals"]["topic_counts"]) == QUESTION_TOPIC_LIMIT
+    assert f"topic{QUESTION_TOPIC_LIMIT}" in context["signals"]["topic_counts"]
 
 
 @pytest.mark.parametrize(
     "bad",
     [
         {"preferences": "none", "summary": 3, "signals": []},
-        {"summary": None, "signals": {"topics": "t", "last_active": "now"}},
-        {"preferences": {"theme": 7}, "signals": {"topics": {"weather": "often"}}, "instructions": [1]},
+        {"summary": None, "signals": {"topic_counts": "t", "last_active": "now"}},
+        {"preferences": {"theme": 7}, "signals": {"topic_counts": {"weather": "often"}}, "instructions": [1]},
     ],
 )
 async def test_an_unreadable_field_is_kept_and_the_rest_is_read_and_written(
@@ -198,6 +206,19 @@ async def test_a_change_of_nothing_but_an_unreadable_field_is_refused() -> None:
     with pytest.raises(MemoryUnavailable):
         await update_profile(memory, "ana", AddFact("has a dog"))
     assert await memory.user_context("ana") == {"facts": "many"}
+
+
+async def test_a_users_changes_of_readable_and_unreadable_fields_are_refused_together() -> None:
+    memory = FakeMemory()
+    stored = {"preferences": {"theme": 7, "name": "Ana"}, "facts": "many"}
+    await memory.update_user_context("ana", lambda _: stored)
+    with pytest.raises(Conflict) as refused:
+        changes = SetPreference("name", "Bo"), SetPreference("theme", "dark"), AddFact("has a dog")
+        await update_profile(memory, "ana", *changes, whole=True)
+    assert "holds as theme, facts." in str(refused.value)
+    assert await memory.user_context("ana") == stored
+    assert (await update_profile(memory, "ana", SetPreference("name", "Bo"), whole=True)).preferences.name == "Bo"
+    assert await memory.user_context("ana") == stored | {"preferences": {"theme": 7, "name": "Bo"}}
 
 
 def test_the_repr_of_a_context_hides_its_words() -> None:
@@ -255,6 +276,6 @@ async def test_parallel_updates_by_two_servers_are_all_stored() -> None:
             context = await load_profile(here, "ana")
         finally:
             await asyncio.gather(here.close(), there.close())
-    assert context.signals.topics == {"weather": 5, "news": 5}
+    assert context.signals.topic_counts == {"weather": 5, "news": 5}
     assert (context.signals.session_count, context.signals.last_active) == (5, 4)
     assert sorted(context.facts) == sorted(f"fact {n}" for n in range(5))

@@ -57,9 +57,6 @@ class CalDavStore:
         self._url = url.rstrip("/")
         self._auth = httpx2.BasicAuth(username, password) if username else None
 
-    def __repr__(self) -> str:
-        return f"CalDavStore({self._url})"
-
     async def events(self, user_id: str, within: Span | None = None) -> list[Stored]:
         """Return all events, or those in a time range, repeating ones included (RFC 4791, 7.8)."""
         body = (

@@ -93,7 +93,7 @@ def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event
 def _happening(master: Event, original: Moment) -> Moment:
     """Return the time of that occurrence in the time zone of the series. Raises `NoSuchEvent`."""
     if not events.is_series(master) or ("RRULE" in master and not understood(events.rule_of(master))):
-        raise _no_series()
+        raise _no_series()  # nor are there occurrences by a rule that is not understood
     around = as_datetime(original)
     for when in _starts(master, around - 2 * events.DAY, around + 2 * events.DAY):
         if _same(when, original):
@@ -221,7 +221,7 @@ def _retime(
     event: Event, start: Moment | None = None, end: Moment | None = None, length: timedelta | None = None
 ) -> None:
     """Change the times: another start keeps the length; another end, or length, keeps the start. Raises `BadMoment`."""
-    if start is None and end is None and length is None:
+    if (start, end, length) == (None, None, None):
         return
     if length is None:
         length = length_of(event.start, event.end)

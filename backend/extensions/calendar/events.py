@@ -122,7 +122,7 @@ def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurren
 def touches(first: Moment, last: Moment, start: datetime, end: datetime) -> bool:
     """Return whether first–last and start–end overlap; floating times count as times in `start`'s zone."""
     begins, ends = (as_datetime(moment, start.tzinfo).astimezone(UTC) for moment in (first, last))
-    return begins < end and (ends > start or begins == ends == start)
+    return begins < end and (ends > start or begins == ends == start)  # an event without length, too
 
 
 def may_touch(text: str, start: datetime, end: datetime) -> bool:

@@ -104,7 +104,7 @@ class GeminiResponder(ConnectedResponder):
     async def _receive(self) -> None:
         """Receive messages over one connection after another."""
         crossed = True
-        while crossed and not (self._failure or self._closing):
+        while crossed and not (self._failure or self._closing):  # a connection that was left has a successor
             connection = self._connection
             await super()._receive()
             if self._crossing:

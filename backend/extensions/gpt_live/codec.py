@@ -176,6 +176,7 @@ class LiveCodec:
         if command.purpose is Purpose.ANSWER:
             self._heard_at = None
             by_itself, self._committed = self._committed and not self._typed, False  # it never answers a typed turn
+            # A reply that had ended before the caller was heard answers an earlier turn.
             is_answer = kept and not (kept.ended_at is not None and heard_at is not None and kept.ended_at < heard_at)
             if kept and is_answer and by_itself:  # the answer came before its request
                 return [], self._released(kept, ev.ReplyStarted(kept.reply, command.request))

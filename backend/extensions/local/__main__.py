@@ -13,6 +13,7 @@ from backend.errors import SetupError
 from backend.extensions.local.app import LocalService
 from backend.extensions.local.engines import open_engines
 from backend.extensions.local.recognition.choose import cores, usual_calls
+from backend.observability.logs import keep_words_out
 from backend.responders.serving.server import command_line, run
 from backend.responders.serving.service import create_app
 
@@ -24,6 +25,7 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="local Responder: %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
+    keep_words_out()
     try:
         uvloop.run(_serve(options))
     except SetupError as error:

@@ -12,9 +12,9 @@ from backend.extensions.local.dialogue.base import Dialogue
 from backend.extensions.local.dialogue.without_model import PlainDialogue
 from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.recognition.pooled import PooledRecognizer
+from backend.extensions.local.requirements import installed_voice
 from backend.extensions.local.speech_pool import SpeechPool
 from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer
-from backend.extensions.local.synthesis.requirements import installed_voice
 from backend.runtime.supervisor import supervising
 
 if TYPE_CHECKING:

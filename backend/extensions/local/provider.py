@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 
 import httpx2
 import msgspec
 
 from backend.extensions.local.child import LocalResponder
 from backend.extensions.local.dialogue.chat_model import NO_KEY, base_url
+from backend.extensions.local.requirements import check_packages, missing_packages
 from backend.extensions.local.settings import LocalSettings, OfflineSettings
 from backend.responders.codec import RealtimeCodec
 from backend.responders.failover import ResponderInfo
@@ -19,14 +19,11 @@ from backend.responders.openai_models import capabilities_of
 from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.responders.realtime import RealtimeEndpoint
 from backend.responders.warm_up import WarmUp
-from backend.runtime.extras import require
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
 ANY_KEY = "local"
 """The key that is sent if none is needed."""
-NEEDED = ("hibari", "onnxruntime", "text_to_num")
-"""The packages that its process needs in order to start; the extra `local` has them."""
 LISTED_WITHIN_S = 5.0
 """The most seconds that a local server may take to list its models."""
 LOCAL_NAME = "local Responder"
@@ -36,7 +33,7 @@ LOCAL_SPEEDS = (0.5, 1.5)
 
 def is_installed() -> bool:
     """Return whether its process can start here."""
-    return all(find_spec(each) for each in NEEDED)
+    return not missing_packages()
 
 
 async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
@@ -84,8 +81,7 @@ async def share_local(settings: Settings, stack: AsyncExitStack) -> dict[str, st
 
 async def _started(settings: Settings, stack: AsyncExitStack) -> str:
     """Start the process, which ends with `stack`; return its address. Raises `SetupError`."""
-    for each in NEEDED:
-        require(each, extra="local", needed_by="The local Responder")
+    check_packages()
     child = LocalResponder(settings)
     stack.push_async_callback(child.close)
     await child.start()

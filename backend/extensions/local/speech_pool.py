@@ -87,9 +87,6 @@ class SpeechPool:
             _Worker(self, f"{name} {number}" if limits.workers > 1 else name, engine) for number in numbers
         ]
 
-    def __repr__(self) -> str:
-        return f"SpeechPool({self.name}, {self.ready} of {len(self._workers)} ready, {self.depth} waiting)"
-
     @property
     def depth(self) -> int:
         """Return the number of jobs that no process has taken."""
@@ -214,7 +211,7 @@ class _Worker:
     def cancel(self, job: _Job) -> None:
         """Inform the process that the rest of `job` is not wanted, if it is the present job."""
         process = self.child.running_process
-        if job is self.job and process and process.stdin and not process.stdin.is_closing():
+        if job is self.job and process and process.stdin and not process.stdin.is_closing():  # it may be ending
             process.stdin.write(FRAME.pack(CANCEL, job.number, 0))
 
     async def _serve(self) -> None:

@@ -66,9 +66,6 @@ class VoiceSession(Handler):
         self._sounds_until = 0.0
         """The time at which the replies so far will have been played, on the monotonic clock."""
 
-    def __repr__(self) -> str:
-        return f"VoiceSession({'listening' if self._utterance else 'idle'}, {len(self._transcribed)} utterances)"
-
     # --- what the caller says -----------------------------------------------------------------------
 
     def listen(self) -> AsyncIterator[TranscriptGrew]:

@@ -229,7 +229,7 @@ class ClientProtocol:
 
     def _on_item_truncate(self, fields: Json) -> None:
         heard_ms = fields["audio_end_ms"]
-        if fields["item_id"] in self._items.removed:  # by an interruption before it sounded, which crossed this event
+        if fields["item_id"] in self.translator.deleted:  # It had not sounded, and the deletion crossed this event.
             self.send(truncated(fields["item_id"], heard_ms))
             return
         item = self._items.find(fields["item_id"], "truncate")

@@ -23,7 +23,7 @@ cough or "mm-hmm" over a reply does not cause it.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 
 from backend import page_events as page
@@ -42,6 +42,8 @@ from backend.turns.commands import Purpose
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
 NAMES_LIMIT = 500
 """The most items that are remembered with both ids, ours and the client's."""
+REMEMBERED = 64
+"""The most deleted items that are remembered, in case a client's event about one crossed its deletion."""
 
 
 class CallTranslator:
@@ -75,6 +77,8 @@ class CallTranslator:
         self._spoken_from_ms = 0
         self._starts = self._sounds = ""  # the response that begins to play in this step, and the one that plays
         self._out: list[Json] = []
+        self.deleted: deque[str] = deque(maxlen=REMEMBERED)
+        """The ids of the items that interruptions deleted last."""
 
     @property
     def is_replying(self) -> bool:
@@ -228,6 +232,7 @@ class CallTranslator:
             case do.DeleteItem(name):
                 if item := self._items.get(self._shown_as.get(name, name)):
                     self._items.remove(item)
+                    self.deleted.append(item.id)
                     self._say("conversation.item.deleted", item_id=item.id)
 
     def _new_response(self, response_id: str = "", metadata: Json | None = None) -> ClientResponse:
@@ -293,7 +298,7 @@ class CallTranslator:
     def _on_playback(self, name: str, *, started: bool) -> None:
         """Note that the items before `name` were sent; unless it has only `started`, `name` was sent as well."""
         if started and self._buffers and (sounding := self._response_of(name)) and sounding.id != self._sounds:
-            self._starts = sounding.id
+            self._starts = sounding.id  # its first sound
         for response in self._open:
             for each, item in response.items.items():
                 if started and each == name:

@@ -106,9 +106,6 @@ class RealtimeSocket(SocketTransport):
         if event := self.protocol.translator.sound(name, audio):
             self.protocol.send(event)
 
-    async def _begin(self) -> None:
-        """Send nothing: the session was shown before."""
-
     async def _send_slot(self) -> None:
         self._held_back = []
         try:
@@ -119,6 +116,3 @@ class RealtimeSocket(SocketTransport):
             self._enqueue_sound(self._item, frame)
         for event in after:
             self._enqueue(event)
-
-    async def _say_bye(self, reason: str) -> None:
-        """Send nothing: the last events have left."""

@@ -145,7 +145,7 @@ class RecordingStore:
         self.writer.kept_bytes = kept - sum(_bytes_of(each.audio_path) for each in self.writer.active)
 
     def _sweep(self) -> int:
-        """Delete what has expired or holds no sound; return the bytes of the rest."""
+        """Delete what has expired or holds no sound, unless it is being recorded; return the bytes of the rest."""
         kept = 0
         for folder in self._folder.glob("*/"):
             for path in folder.glob("*.jsonl"):

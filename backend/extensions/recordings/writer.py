@@ -71,9 +71,6 @@ class ActiveRecording:
         self.began_at = time.monotonic()
         self._gap_from: int | None = None
 
-    def __repr__(self) -> str:
-        return f"ActiveRecording({self.begin.id[:4]}…, {len(self.queue)} waiting)"
-
     @property
     def audio_path(self) -> Path:
         """Return the path of its sound."""

@@ -72,9 +72,6 @@ class RtviSocket(SocketTransport):
             return
         self._outbox.append(write_message(encode(message)))
 
-    async def _begin(self) -> None:
-        """Send nothing: the client speaks first, with `client-ready`."""
-
     async def _send_slot(self) -> None:
         while self._outbox:
             await self._send(self._outbox.popleft())

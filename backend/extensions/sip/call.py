@@ -152,7 +152,7 @@ class SipCall:
     def acknowledge(self, request: SipRequest) -> None:
         """Handle an ACK: the peer knows that the call was accepted. The ACK may answer this server's offer."""
         if self.transport is None or self.state is CallState.OVER or not dialog_matches(self._dialog, request):
-            return
+            return  # it belongs to no call that is up
         if body_type(request) == SDP:
             try:
                 _, plan = read_description(request.text, self._settings.codecs)

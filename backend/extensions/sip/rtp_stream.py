@@ -87,7 +87,7 @@ class RtpStream(asyncio.DatagramProtocol):
     def lost_at(self) -> float:
         """The time at which the peer counts as gone, if no packet comes before."""
         if self._plan is not None and self._plan.sends and self._plan.receives and self._receiving is not None:
-            return self._receiving.lost_at
+            return self._receiving.lost_at  # only a peer that is not on hold has to be heard
         return self._lost_at
 
     def use(self, plan: MediaPlan, peer: str) -> None:
@@ -157,7 +157,7 @@ class RtpStream(asyncio.DatagramProtocol):
         """Return whether a packet of `sender` counts; if so, send to it from now on."""
         if sender != self._sender:
             if sender[0] not in self._hosts or (self._sender is not None and now - self._heard_at < QUIET_S):
-                return False
+                return False  # a stranger, or another port while the known one still sends
             self._sender = self._remote = sender
         self._heard_at = now
         return True

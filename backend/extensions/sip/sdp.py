@@ -147,6 +147,7 @@ def _stream(plan: MediaPlan, here: Here) -> list[str]:
 
 
 def _audio(description: SdpMessage) -> MediaDescription | None:
+    """Return the first audio that is offered as plain RTP; port 0 withdraws an offer."""
     fitting = (
         media
         for media in description.media
@@ -161,7 +162,7 @@ def _best(offered: Sequence[Codec], codecs: Sequence[CodecName]) -> Codec:
         for codec in offered:
             if (
                 codec.encoding_name.upper() == wanted
-                and 0 <= codec.payload_type < 128
+                and 0 <= codec.payload_type < 128  # seven bits (RFC 3550, 5.1)
                 and codec.clock_rate == (CLOCKS.get(wanted, 8_000))
             ):
                 return codec

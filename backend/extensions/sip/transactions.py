@@ -117,7 +117,7 @@ class Transactions:
             return
         transaction.ends_at = now + LIFE_S
         if transaction.is_invite and (response.status_code < 300 or not transaction.link.reliable):
-            transaction.repeat_at, transaction.pause_s = now + T1_S, T1_S
+            transaction.repeat_at, transaction.pause_s = now + T1_S, T1_S  # until its ACK comes (RFC 3261, 17.2.1)
         if transaction.is_invite and response.status_code < 300:
             self._accepted[transaction.request.call_id or ""] = transaction
 

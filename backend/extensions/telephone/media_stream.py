@@ -106,9 +106,6 @@ class MediaStreamTransport(SocketTransport):
             case "stop":
                 self._end(None)
 
-    async def _begin(self) -> None:
-        """Send nothing: the provider needs nothing before the first sound."""
-
     async def _send_slot(self) -> None:
         if self._flushed:
             self._flushed = False
@@ -127,9 +124,6 @@ class MediaStreamTransport(SocketTransport):
         await self._send(self._framing.audio(payload))
         if mark:
             await self._send(self._framing.mark(mark))
-
-    async def _say_bye(self, reason: str) -> None:
-        """Send nothing: after the stream the provider continues with the webhook's answer, which ends the call."""
 
 
 def _now() -> float:

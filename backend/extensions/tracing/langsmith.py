@@ -32,8 +32,11 @@ ALWAYS = "2020-01-01T00:00:00Z"
 """A time before any trace of this server."""
 USER_HASH = "user_hash"
 """The key of the metadata by which a user's runs are found."""
-RUN_TYPES: dict[AttributeValue, str] = {"model": "llm", "tool": "tool"}
+RUN_TYPES: dict[AttributeValue, str] = {"model": "llm", "tool": "tool", "thinker": "tool"}
 """LangSmith's names of our kinds of spans; every other kind is a chain."""
+RUN_NAMES: dict[AttributeValue, str]
+RUN_NAMES = {"session": "voice_session", "turn": "conversation_turn", "thinker": "thinker_call"}
+"""The names of runs by kind; every other run has the name of its span."""
 METADATA = "langsmith.metadata."
 
 T = TypeVar("T")
@@ -148,6 +151,8 @@ def run_attributes(attributes: Mapping[str, AttributeValue]) -> dict[str, Attrib
         "langsmith.span.kind": RUN_TYPES.get(attributes[KIND], "chain"),
         f"{METADATA}session_id": attributes[CONVERSATION],  # the runs of one session are shown as a thread
     }
+    if name := RUN_NAMES.get(attributes[KIND]):
+        more["langsmith.trace.name"] = name
     for name, value in attributes.items():
         if name.startswith("voice."):
             more[METADATA + name.removeprefix("voice.")] = value

@@ -102,7 +102,7 @@ def of_message(message: Message, user_id: str, conversation_id: str, **known: An
         message.message_id,
         user_id,
         conversation_id,
-        message.at,
+        message.timestamp,
         "message",
         message.content,
         role=message.role,

@@ -37,4 +37,4 @@ async def recall_until(
     if kept:
         return kept
     messages = await memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT)
-    return [message for message in messages if until is None or message.at <= until]
+    return [message for message in messages if until is None or message.timestamp <= until]

@@ -42,9 +42,6 @@ class Work:
     """The cost of the models in millionths of a dollar; None: no price is known."""
     tools: list[ToolUse] = field(default_factory=list)
 
-    def __repr__(self) -> str:  # without words of the conversation
-        return f"Work({self.tokens} tokens, {len(self.tools)} tools)"
-
     def model_answered(self, model: str, tokens: int, micro_usd: int | None) -> None:
         """Add the usage of one answer of a model."""
         self.models[model] = None

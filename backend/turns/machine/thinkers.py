@@ -20,7 +20,7 @@ OVERTAKEN = json.dumps({"error": "cancelled: the caller took the floor"})
 
 
 TOLD_LATER = json.dumps({"status": "The caller has moved on. Say nothing about it until you are asked to tell it."})
-"""The result of a tool call that was answered too late; the answer is spoken later, as a notice."""
+"""The result of a tool call that was answered late; the answer is spoken later, as a notice."""
 WAITING = json.dumps({"status": "waiting for the caller"})
 """The result for `wait_for_user`."""
 NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."})

@@ -13,7 +13,7 @@ class ToolCallState(StrEnum):
     ANSWERED = "answered"
     """The answer is submitted and waits for the reply that speaks it."""
     STALE = "stale"
-    """The answer was submitted too late to be spoken; the caller may still ask for it."""
+    """The answer came late, or was not heard before a new turn; the caller may ask for it."""
     SETTLED = "settled"
     """The answer was spoken, or the call was cancelled."""
 

@@ -150,9 +150,9 @@ async def test_a_refusal_names_entras_codes_and_neither_secret_nor_tenant(entra:
     async with tokens(entra, **SECRET | {"client_secret": "wr0ng"}) as (given, _):
         with pytest.raises(ResponderRejected) as refused:
             await given.token()
-        told = f"{refused.value} {refused.value.hint}"
-        assert "invalid_client, AADSTS7000215" in told
-        assert "wr0ng" not in told and "tenant's name" not in told
+        message = f"{refused.value} {refused.value.hint}"
+        assert "invalid_client, AADSTS7000215" in message
+        assert "wr0ng" not in message and "tenant's name" not in message
 
 
 @pytest.mark.parametrize(

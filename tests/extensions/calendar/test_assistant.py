@@ -13,7 +13,7 @@ CREATE = [call("calendar_create_event", '{"title": "Dentist", "start": "2026-11-
 LIST = [call("calendar_list_events", "{}")]
 
 
-def told(w: World) -> Any:
+def last_result(w: World) -> Any:
     """The last tool result in the model's input."""
     return json.loads(w.model.requests[-1]["messages"][-1]["content"])
 
@@ -24,7 +24,7 @@ async def test_a_user_sees_neither_anothers_calendar_nor_a_cached_answer() -> No
         await w.ask("assistant", "Put the dentist in for tomorrow at three.")
         await w.ask("assistant", "What is on?")
         assert (await w.ask("assistant", "What is on?", user="bob")).text == "Nothing."
-        assert told(w)["events"] == []
+        assert last_result(w)["events"] == []
         again = await w.ask("assistant", "What is on?")
         assert (again.text, again.source) == ("Still the dentist.", "live")
 
@@ -32,7 +32,7 @@ async def test_a_user_sees_neither_anothers_calendar_nor_a_cached_answer() -> No
 async def test_an_unknown_caller_is_asked_to_sign_in() -> None:
     async with world(LIST, ["Please sign in."]) as w:
         await w.ask("assistant", "What is on?", user="")
-        assert told(w)["error"]["type"] == "not_allowed"
+        assert last_result(w)["error"]["type"] == "not_allowed"
 
 
 async def test_the_model_gets_the_users_time_zone_and_instructions_for_the_calendar() -> None:
@@ -47,5 +47,5 @@ async def test_an_unreachable_calendar_server_is_reported_to_the_model() -> None
     settings = load_settings(_env_file=None, calendar={"url": "http://127.0.0.1:9/voice/"}, **NOWHERE)
     async with world(LIST, ["I cannot reach your calendar."], settings=settings) as w:
         answer = await w.ask("assistant", "What is on?")
-        assert "cannot be reached" in told(w)["error"]["message"]
+        assert "cannot be reached" in last_result(w)["error"]["message"]
     assert answer.source == "model"

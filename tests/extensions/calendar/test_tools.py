@@ -265,8 +265,8 @@ async def test_a_conflict_with_a_later_change_is_reported() -> None:
 
     desk = Desk(Rival(FakeAsyncRedis()))
     made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
-    told = await desk.agreed("update_event", id=made["created"]["id"], title="Barber")
-    assert "changed by another client" in told["error"]["message"]
+    refused = await desk.agreed("update_event", id=made["created"]["id"], title="Barber")
+    assert "changed by another client" in refused["error"]["message"]
     assert [event["title"] for event in await desk.events()] == ["Optician"]
 
 

@@ -138,11 +138,11 @@ async def test_a_function_of_the_clients_is_called_there_and_its_result_answered
         result = {"role": "tool", "tool_call_id": made.id, "content": "rain"}
         again = [*ASK, first.message.model_dump(exclude_none=True), result]
         second = (await asked.chat.completions.create(model="m", messages=again, tools=[LOOK])).choices[0]
-        told = shown_to_model(here)
+        messages = shown_to_model(here)
         offered = {tool["function"]["name"] for tool in here.model.requests[0]["tools"]}
     assert second.message.content == "It rains." and second.finish_reason == "stop"
-    assert [message["role"] for message in told] == ["user", "assistant", "tool"]
-    assert told[1]["tool_calls"][0]["id"] == "call_1" and told[2]["content"] == "rain"
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
+    assert messages[1]["tool_calls"][0]["id"] == "call_1" and messages[2]["content"] == "rain"
     assert {"look_outside", "route_to_thinker"} <= offered
 
 

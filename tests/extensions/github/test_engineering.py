@@ -25,7 +25,7 @@ def settings_for(url: str, **github: str) -> Settings:
     return load_settings(_env_file=None, github=chosen, **NOWHERE)
 
 
-def told(w: World) -> Any:
+def last_result(w: World) -> Any:
     """The last tool result in the model's input."""
     return json.loads(w.model.requests[-1]["messages"][-1]["content"])
 
@@ -46,9 +46,9 @@ async def test_it_closes_an_issue_in_the_turn_after_the_question() -> None:
         scenes = (CLOSE, ["Shall I close it?"], CLOSE, ["Closed."])
         async with world(*scenes, settings=settings_for(server.url)) as w:
             await w.ask("engineering", "Close issue 1.")
-            assert told(w)["error"]["type"] == "needs_confirmation" and hub.issues[1]["state"] == "open"
+            assert last_result(w)["error"]["type"] == "needs_confirmation" and hub.issues[1]["state"] == "open"
             assert (await w.ask("engineering", "Yes, close issue 1.")).source == "live"
-            assert told(w)["closed"]["number"] == 1 and hub.issues[1]["state"] == "closed"
+            assert last_result(w)["closed"]["number"] == 1 and hub.issues[1]["state"] == "closed"
             assert "never an instruction" in w.system() and "same call" in w.system()
 
 

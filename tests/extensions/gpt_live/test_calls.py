@@ -99,8 +99,8 @@ async def test_barge_in_is_held_at_playout_and_the_rest_of_the_utterance_is_drop
         heard = interrupted.data["heard"]
         assert heard and len(heard) < len(STORY["text"]) / 2 and STORY["text"].startswith(heard)
         assert heard in [each["content"] for each in history], "the heard part is what is remembered"
-        told = [each["content"] for each in await appended(peer, "thinking")]
-        assert any(heard.split()[-1] in text for text in told), "the model gets the heard part"
+        sent = [each["content"] for each in await appended(peer, "thinking")]
+        assert any(heard.split()[-1] in text for text in sent), "the model gets the heard part"
         assert await complained(peer) == []
 
 
@@ -140,7 +140,7 @@ async def test_a_late_answer_is_sent_silently_and_spoken_later() -> None:
         [delegated] = await delegations(peer)
         assert await appended(peer, "commentary") == []
         thinking = await appended(peer, "thinking")
-        [told] = [each["content"] for each in thinking if each["delegation_id"] == delegated]
-        assert "Paris" not in told
+        [sent] = [each["content"] for each in thinking if each["delegation_id"] == delegated]
+        assert "Paris" not in sent
         assert any("Paris" in each["content"] for each in thinking if each["delegation_id"] is None)
         assert await complained(peer) == []

@@ -44,14 +44,14 @@ def test_a_session_begins_with_instructions_and_history_within_the_limits() -> N
     history = [PastMessage("user" if number % 2 else "assistant", f"{number} " + SENTENCE) for number in range(400)]
     event = started("Be kind. " * 20_000, history)
     assert faults(event, started=False) == []
-    told = event["session"]["input"]
-    assert len(told) <= min(HISTORY_LIMIT, MESSAGES)
-    assert told[-1]["content"][0]["text"].startswith("399 "), "the newest is kept"
+    given = event["session"]["input"]
+    assert len(given) <= min(HISTORY_LIMIT, MESSAGES)
+    assert given[-1]["content"][0]["text"].startswith("399 "), "the newest is kept"
     assert len(event["session"]["instructions"].encode()) <= 16_384 * 2
 
 
 @pytest.mark.parametrize(
-    ("output", "told"),
+    ("output", "answer"),
     [
         ('{"answer": "It rains.", "source": "live"}', "It rains."),
         ('{"answer": "It rains.", "source": "sample"}', "It rains. (This is sample data: say so.)"),
@@ -61,8 +61,8 @@ def test_a_session_begins_with_instructions_and_history_within_the_limits() -> N
         ("{}", "{}"),
     ],
 )
-def test_a_thinkers_answer_is_sent_as_text(output: str, told: str) -> None:
-    assert answer_of(output) == told
+def test_a_thinkers_answer_is_sent_as_text(output: str, answer: str) -> None:
+    assert answer_of(output) == answer
 
 
 def test_a_result_is_sent_under_its_delegation_aloud_or_silently_and_a_note_under_none() -> None:
@@ -78,9 +78,9 @@ def test_a_result_is_sent_under_its_delegation_aloud_or_silently_and_a_note_unde
     )
     messages = [json.loads(sent) for command in commands for sent in codec.encode(command, 1.0)[0]]
     assert [faults(message) for message in messages] == [[]] * 3
-    told = [(message["type"], message["content"], message["delegation_id"]) for message in messages]
-    assert told[:2] == [("session.commentary.append", "4", "d1"), ("session.thinking.append", "5", "d2")]
-    assert told[2][0] == "session.thinking.append" and "a note" in told[2][1] and told[2][2] is None
+    sent = [(message["type"], message["content"], message["delegation_id"]) for message in messages]
+    assert sent[:2] == [("session.commentary.append", "4", "d1"), ("session.thinking.append", "5", "d2")]
+    assert sent[2][0] == "session.thinking.append" and "a note" in sent[2][1] and sent[2][2] is None
 
 
 # --- the strictness of the peer ----------------------------------------------------------------------
@@ -90,7 +90,7 @@ async def test_a_wrong_message_is_refused_and_the_session_goes_on() -> None:
     with running_peer("--strict", "gpt_live") as peer:
         async with dial(peer.realtime_url, compression=None) as socket:
 
-            async def told(event: dict[str, Any]) -> dict[str, Any]:
+            async def send(event: dict[str, Any]) -> dict[str, Any]:
                 await socket.send(json.dumps(event))
                 answer: dict[str, Any] = json.loads(await asyncio.wait_for(socket.recv(), 30))
                 return answer
@@ -101,7 +101,7 @@ async def test_a_wrong_message_is_refused_and_the_session_goes_on() -> None:
                 "content": "It rains.",
                 "delegation_id": None,
             }
-            assert (await told(started()))["type"] == "session.started"
-            refused = await told(thought | {"surprise": 1})
+            assert (await send(started()))["type"] == "session.started"
+            refused = await send(thought | {"surprise": 1})
             assert (refused["error"]["code"], refused["error"]["client_event_id"]) == (STRICT, "e7")
-            assert (await told(thought))["type"] == "session.thinking.appended"
+            assert (await send(thought))["type"] == "session.thinking.appended"

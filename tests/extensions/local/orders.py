@@ -111,9 +111,9 @@ def order(
     purpose: str = "answer",
 ) -> Order:
     """A client's order; a string stands for the caller's words."""
-    told = tuple(user(item) if isinstance(item, str) else item for item in items)
+    given = tuple(user(item) if isinstance(item, str) else item for item in items)
     metadata = {"purpose": purpose}
-    return Order("r1", told, instructions, tuple(tools), tool_choice, "audio", None, metadata)
+    return Order("r1", given, instructions, tuple(tools), tool_choice, "audio", None, metadata)
 
 
 async def answered(parts: AsyncIterator[Part]) -> tuple[list[str], list[tuple[str, str]]]:

@@ -74,9 +74,9 @@ async def test_a_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None
         item = {"type": "function_call_output", "call_id": called["call_id"], "output": result}
         await client.send("conversation.item.create", item=item)
         await client.send("response.create", response={"metadata": {"purpose": "result"}})
-        [told] = (await client.event("response.done", WITHIN_S, count=2))["response"]["output"]
-    assert told["content"][0]["transcript"].strip() == "It is cold in Oslo. Take a coat."
-    sound = np.frombuffer(client.sound[told["id"]], np.int16)
+        [spoken] = (await client.event("response.done", WITHIN_S, count=2))["response"]["output"]
+    assert spoken["content"][0]["transcript"].strip() == "It is cold in Oslo. Take a coat."
+    sound = np.frombuffer(client.sound[spoken["id"]], np.int16)
     assert np.abs(sound).max() > 3000
     assert 1500 <= len(sound) // 24 <= 6000
 

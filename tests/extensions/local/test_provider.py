@@ -27,11 +27,18 @@ async def test_without_a_key_the_local_responder_does_both() -> None:
         assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == peer.base_url
 
 
-async def test_without_its_packages_it_is_not_begun_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_its_packages_it_is_not_begun_and_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert is_installed()
-    monkeypatch.setitem(sys.modules, "text_to_num", None)
+    installed = tmp_path / "responder_thinker-1.dist-info"
+    installed.mkdir()
+    extra = ["no-such-voice>=1; extra == 'local'", "rare; sys_platform == 'aix' and extra == 'local'", "other>=1"]
+    needs = "".join(f"Requires-Dist: {each}\n" for each in extra)
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.4\nName: responder-thinker\nVersion: 1\n{needs}")
+    monkeypatch.syspath_prepend(tmp_path)
     assert not is_installed()
-    with pytest.raises(MissingLibrary) as caught:
+    with pytest.raises(MissingLibrary, match="needs no-such-voice, not") as caught:
         await open_local(load_settings(_env_file=None, offline_url=None), AsyncExitStack())
     assert "responder-thinker[local]" in caught.value.hint
 

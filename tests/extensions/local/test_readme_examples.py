@@ -32,10 +32,10 @@ async def test_the_talk_command_of_the_readme_places_a_call_and_saves_the_reply_
             stdout=asyncio.subprocess.PIPE,
         )
         async with asyncio.timeout(90):
-            told = (await process.communicate())[0].decode()
-    assert process.returncode == 0, told
-    assert re.search(r"^you: What's the weather in Seattle\?$", told, re.MULTILINE | re.IGNORECASE), told
-    said = " ".join(re.findall(r"^assistant: (.*)$", told, re.MULTILINE))
+            output = (await process.communicate())[0].decode()
+    assert process.returncode == 0, output
+    assert re.search(r"^you: What's the weather in Seattle\?$", output, re.MULTILINE | re.IGNORECASE), output
+    said = " ".join(re.findall(r"^assistant: (.*)$", output, re.MULTILINE))
     assert "In Seattle it is" in said
     assert share_of_words(said, await heard(read_audio(tmp_path / "reply.wav"))) >= 0.9
 

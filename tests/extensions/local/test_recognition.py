@@ -166,15 +166,15 @@ async def test_a_monologue_of_a_minute_is_transcribed_whole_and_nothing_is_added
         "The museum is closed on Monday, but the garden is open.",
         "I would like to know whether the meeting was moved.",
     ]
-    told = [*sentences, *sentences, *sentences, *sentences]
-    pcm = b"".join(trimmed(spoken(sentence)) + silence(400) for sentence in told)
+    spoken_in_turn = [*sentences, *sentences, *sentences, *sentences]
+    pcm = b"".join(trimmed(spoken(sentence)) + silence(400) for sentence in spoken_in_turn)
     assert len(pcm) >= 60_000 * BYTES_PER_MS
     utterance = moonshine.start()
     for at in range(0, len(pcm), 100 * BYTES_PER_MS):
         utterance.feed(pcm[at : at + 100 * BYTES_PER_MS])
         await asyncio.sleep(0)
     said = words(await utterance.finish())
-    wanted = words(" ".join(told))
+    wanted = words(" ".join(spoken_in_turn))
     assert abs(len(said) - len(wanted)) <= 0.05 * len(wanted)
     assert sum(word in wanted for word in said) >= 0.95 * len(said)
 

@@ -147,8 +147,8 @@ def test_silence_is_kept_only_if_its_tool_is_on_offer() -> None:
 def test_results_are_spoken_in_the_order_of_their_questions_and_a_status_is_not_spoken() -> None:
     first, second = output('{"answer": "Rain."}', "c1"), output('{"answer": "Up two percent."}', "c2")
     calls = (routed("weather", "Rain?", "c1"), routed("stocks", "Apple?", "c2"))
-    told = reply_to(order(user("Will it rain and how is Apple doing?"), *calls, second, first), NOW)
-    assert told.text == "Rain. Up two percent."
+    reply = reply_to(order(user("Will it rain and how is Apple doing?"), *calls, second, first), NOW)
+    assert reply.text == "Rain. Up two percent."
     moved_on = output('{"status": "The caller has moved on."}', "c1")
     again = reply_to(order(user("Will it rain?"), calls[0], user("Thank you!"), moved_on), NOW)
     assert again.text == "You are welcome."

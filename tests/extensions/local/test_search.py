@@ -22,11 +22,11 @@ def loaded_tokens() -> Vocabulary:
 
 def likely(*rows: dict[int, float]) -> np.ndarray:
     """Log-probabilities: those given, and next to nothing for all other tokens."""
-    told = np.full((len(rows), VOCABULARY), 1e-9, np.float32)
-    for row, given in zip(told, rows, strict=True):
+    scores = np.full((len(rows), VOCABULARY), 1e-9, np.float32)
+    for row, given in zip(scores, rows, strict=True):
         for token, share in given.items():
             row[token] = share
-    return np.log(told)
+    return np.log(scores)
 
 
 @pytest.mark.parametrize("text", ["What's the weather like?", "Remind me at 5, please.", "Tampere naïve"])

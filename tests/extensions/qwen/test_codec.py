@@ -43,8 +43,8 @@ def test_typed_words_notes_and_earlier_words_are_in_the_instructions(codec: Qwen
     codec.restore([PastMessage("user", "I am Ada."), PastMessage("assistant", "Hello Ada.")])
     sent(codec, do.AddUserText("typed words"))
     [update] = sent(codec, do.AddNote("a note"))
-    told = update["session"]["instructions"]
-    places = [told.index(words) for words in ("be kind", "I am Ada.", "Hello Ada.", "typed words", "a note")]
+    instructions = update["session"]["instructions"]
+    places = [instructions.index(words) for words in ("be kind", "I am Ada.", "Hello Ada.", "typed words", "a note")]
     assert places == sorted(places)
     again = json.loads(codec.brief(Briefing("be brief"), first=False))["session"]["instructions"]
     assert again.startswith("be brief") and "a note" in again
@@ -53,8 +53,8 @@ def test_typed_words_notes_and_earlier_words_are_in_the_instructions(codec: Qwen
 def test_the_oldest_notes_make_room(codec: QwenCodec) -> None:
     for number in range(NOTES_KEPT + 1):
         [update] = sent(codec, do.AddNote(f"note {number}."))
-    told = update["session"]["instructions"]
-    assert "note 0." not in told and "note 1." in told and f"note {NOTES_KEPT}." in told
+    instructions = update["session"]["instructions"]
+    assert "note 0." not in instructions and "note 1." in instructions and f"note {NOTES_KEPT}." in instructions
 
 
 def test_the_direction_of_one_reply_is_removed_before_the_next(codec: QwenCodec) -> None:

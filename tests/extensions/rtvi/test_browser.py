@@ -53,8 +53,8 @@ class Kit:
 
     async def event(self, *names: str) -> list[tuple[float, str, Any]]:
         """The events of the kit: milliseconds of the page's clock, event, data."""
-        told = await self.page.evaluate("told")
-        return [(at, name, data) for at, name, data in told if not names or name in names]
+        received = await self.page.evaluate("told")
+        return [(at, name, data) for at, name, data in received if not names or name in names]
 
     async def waits_for(self, name: str, fits: Callable[[Any], bool] = lambda _: True, count: int = 1) -> Any:
         """Wait until the kit has reported `name` so often; return the data of that one."""
@@ -118,22 +118,22 @@ async def test_a_spoken_question_is_answered_aloud_and_the_answer_interrupted(
         assert speaking < stopped <= interrupted + 500
         quiet_ms = await page.quiet_after(interrupted)
         levels = await page.levels(speaking + 700, interrupted - 900)
-        told = await page.event()
+        received = await page.event()
     loud = [hz for _, rms, hz in levels if rms > SPOKEN_RMS]
     assert len(loud) > len(levels) * 0.8, levels
     assert sum(abs(hz - 440) < 30 for hz in loud) > len(loud) * 0.9, loud
     assert quiet_ms < QUIET_WITHIN_MS
-    names = [name for _, name, _ in told]
+    names = [name for _, name, _ in received]
     order = ["botReady", "userStartedSpeaking", "userStoppedSpeaking", "botLlmStarted", "botStartedSpeaking"]
     assert sorted(order, key=names.index) == order
-    outputs = [data for _, name, data in told if name == "botOutput"]
+    outputs = [data for _, name, data in received if name == "botOutput"]
     assert [(each["text"], each["spoken_status"]) for each in outputs[:2]] == [
         ("It is sunny.", "new"),
         ("It stays warm all day long.", "new"),
     ]
     assert ("It is sunny.", "completed") in [(each["text"], each["spoken_status"]) for each in outputs]
     assert ("It stays warm all day long.", "completed") not in [(e["text"], e["spoken_status"]) for e in outputs]
-    assert "error" not in names, told
+    assert "error" not in names, received
 
 
 @both_transports

@@ -39,16 +39,16 @@ class Call:
 
 class Client:
     def __init__(self, *, attached: bool = True) -> None:
-        self.told: list[dict[str, Any]] = []
-        self.protocol = RtviProtocol(self.told.append)
+        self.sent: list[dict[str, Any]] = []
+        self.protocol = RtviProtocol(self.sent.append)
         self.call = Call()
         if attached:
             self.protocol.attach(cast(LiveCall, self.call))
 
     def say(self, kind: str, data: Any = None, message_id: str = "m1") -> list[dict[str, Any]]:
-        before = len(self.told)
+        before = len(self.sent)
         self.protocol.receive(json.dumps({"label": "rtvi-ai", "type": kind, "id": message_id, "data": data}))
-        return self.told[before:]
+        return self.sent[before:]
 
     def request(self, kind: str, data: Any = None) -> dict[str, Any]:
         (answer,) = self.say("client-message", {"t": kind, "d": data})
@@ -60,7 +60,7 @@ def test_the_client_is_greeted_once_both_sides_are_there() -> None:
     client = Client()
     assert client.say("client-ready", {"version": "2.1.0", "about": {"library": "x"}}) == []
     client.protocol.follow(ev.CallStarted(), [])
-    (ready,) = client.told
+    (ready,) = client.sent
     assert (ready["type"], ready["data"]["version"]) == ("bot-ready", "2.1.0")
     assert client.say("client-ready", {"version": "2.1.0"}) == []
 
@@ -143,7 +143,7 @@ def test_an_impossible_request_is_answered_with_advice(kind: str, data: Any, wor
 def test_an_invalid_message_is_ignored(text: str | bytes) -> None:
     client = Client()
     client.protocol.receive(text)
-    assert client.told == client.call.done == []
+    assert client.sent == client.call.done == []
 
 
 def test_a_message_before_the_call_runs_is_refused() -> None:

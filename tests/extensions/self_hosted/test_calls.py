@@ -70,8 +70,8 @@ async def test_a_spoken_call_is_answered_interrupted_and_answered_again(server: 
     if server == "vllm_omni":
         assert [True for item in made.log["items"] if item.get("heard_ms")] == [True], "it is cut there, too"
     else:
-        told = json.dumps([event["item"] for event in made.received if "item" in event])
-        assert made.heard.split()[-1] in told, "the heard part is sent there"
+        sent = json.dumps([event["item"] for event in made.received if "item" in event])
+        assert made.heard.split()[-1] in sent, "the heard part is sent there"
 
 
 @pytest.mark.parametrize("server", PEERS)

@@ -50,7 +50,7 @@ class LangSmith(Collector):
         reply = await super().answer(request)
         for span in self.spans[before:]:
             self.project = request.headers["langsmith-project"]
-            assert span.attributes["langsmith.span.kind"] in KINDS and told(span)["session_id"]
+            assert span.attributes["langsmith.span.kind"] in KINDS and meta(span)["session_id"]
         return reply
 
     def _query(self, body: dict[str, Any]) -> Reply:
@@ -59,7 +59,7 @@ class LangSmith(Collector):
         matched = re.fullmatch(r'and\(eq\(metadata_key, "(\w+)"\), eq\(metadata_value, "(\w+)"\)\)', body["filter"])
         assert matched
         wanted = {matched[1]: matched[2]}
-        found = [span for span in self.spans if not span.parent and told(span).items() & wanted.items()]
+        found = [span for span in self.spans if not span.parent and meta(span).items() & wanted.items()]
         return json_reply({"runs": [{"id": str(UUID(int=int(span.id, 16)))} for span in found[: body["limit"]]]})
 
     def _delete(self, body: dict[str, Any]) -> Reply:
@@ -69,13 +69,13 @@ class LangSmith(Collector):
         assert set(body) == {"metadata", "start_time"}
         since = datetime.fromisoformat(body["start_time"]).timestamp() * 1e9
         gone = {
-            span.trace for span in self.spans if told(span).items() & body["metadata"].items() and span.began >= since
+            span.trace for span in self.spans if meta(span).items() & body["metadata"].items() and span.began >= since
         }
         self.spans = [span for span in self.spans if span.trace not in gone]
         return json_reply({})
 
 
-def told(span: ReceivedSpan) -> dict[str, Any]:
+def meta(span: ReceivedSpan) -> dict[str, Any]:
     """A run's metadata."""
     return {name.removeprefix(METADATA): value for name, value in span.attributes.items() if name.startswith(METADATA)}
 

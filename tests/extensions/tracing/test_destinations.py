@@ -22,7 +22,7 @@ from backend.settings.settings import load_settings
 from backend.testing.services.server import Reply, serving
 from tests.documents.blocks import block
 from tests.extensions.tracing.collector import Collector, ReceivedSpan, collector
-from tests.extensions.tracing.langsmith_api import KEY, langsmith, told
+from tests.extensions.tracing.langsmith_api import KEY, langsmith, meta
 from tests.extensions.tracing.world import settings_for, traces_to
 from tests.observability.world import SPOKEN, answered, begin_turn, hang_up, route, speak_reply, traced_call
 from tests.support.agents import call
@@ -44,11 +44,11 @@ async def ask_weather(tracer: Tracer) -> str:
 
 
 def tree_at(server: Collector) -> list[ReceivedSpan]:
-    """Session, turn and Thinker, and the spans in the Thinker."""
-    session = server.span("session")
-    [turn] = server.children(session)
-    [thinker] = server.children(turn)
-    return [session, turn, thinker, *server.children(thinker)]
+    """Session, turn, Thinker, its routing and its thinking, and the spans in that."""
+    tree = [server.span("session")]
+    for _ in range(4):
+        tree += server.children(tree[-1])
+    return [*tree, *server.children(tree[-1])]
 
 
 @pytest.mark.document("001", "traces, settings and Docker")
@@ -60,11 +60,13 @@ async def test_a_call_becomes_a_tree_at_a_collector() -> None:
         "session",
         "turn 1",
         "invoke_agent weather",
+        "thinker_router.think",
+        "weather_thinker.think",
         "chat gpt-5.4-mini",
         "execute_tool get_current_weather",
         "chat gpt-5.4-mini",
     ]
-    assert [span.client for span in tree[3:]] == [True, False, True]
+    assert [span.client for span in tree[5:]] == [True, False, True]
     assert {span.trace for span in server.spans} == {tree[0].trace} and not tree[0].parent
     assert {span.attributes["gen_ai.conversation.id"] for span in server.spans} == {session_id}
     assert all(each.lasts_within(span) for span in server.spans for each in server.children(span))
@@ -77,17 +79,24 @@ async def test_the_same_tree_reaches_langsmith_with_the_fields_it_reads() -> Non
         session_id = await ask_weather(traces.tracer)
     tree = tree_at(server)
     kinds = [span.attributes["langsmith.span.kind"] for span in tree]
-    assert kinds == ["chain", "chain", "chain", "llm", "tool", "llm"]
-    assert {told(span)["session_id"] for span in server.spans} == {session_id}
-    session, turn, thinker = map(told, tree[:3])
-    assert (session["reason"], turn["outcome"], thinker["domain"]) == ("disconnected", "complete", "weather")
+    assert kinds == ["chain", "chain", "tool", "chain", "chain", "llm", "tool", "llm"]
+    assert [span.attributes.get("langsmith.trace.name", span.name) for span in tree[:5]] == [
+        "voice_session",
+        "conversation_turn",
+        "thinker_call",
+        "thinker_router.think",
+        "weather_thinker.think",
+    ], "LangSmith shows the names of the document"
+    assert {meta(span)["session_id"] for span in server.spans} == {session_id}
+    session, turn, _, routing = map(meta, tree[:4])
+    assert (session["reason"], turn["outcome"], routing["domain"]) == ("disconnected", "complete", "weather")
     assert (server.project, server.keys) == ("tests", {KEY})
 
 
 async def test_spans_follow_the_conventions_for_generative_ai() -> None:
     async with langsmith() as server, traces_to(server, trace_content=True) as traces:
         await ask_weather(traces.tracer)
-    _, turn, thinker, asked, tool, answered_ = tree_at(server)
+    _, turn, thinker, _, _, asked, tool, answered_ = tree_at(server)
     expected: list[tuple[ReceivedSpan, dict[str, Any]]] = [
         (thinker, {conventions.GEN_AI_OPERATION_NAME: "invoke_agent", conventions.GEN_AI_AGENT_NAME: "weather"}),
         (
@@ -131,7 +140,7 @@ async def test_no_words_leave_the_server_by_default(caplog: pytest.LogCaptureFix
     async with collector() as server, traces_to(server) as traces:
         await ask_weather(traces.tracer)
     assert "private" not in server.text + caplog.text
-    _, turn, thinker, model, *_ = tree_at(server)
+    _, turn, thinker, _, _, model, *_ = tree_at(server)
     assert turn.attributes["voice.input.chars"] == len(SPOKEN)
     assert thinker.attributes["voice.input.chars"] == len("my private query")
     assert model.attributes["voice.input.messages"] == 2 and INPUT not in model.attributes

@@ -7,7 +7,7 @@ import pytest
 from backend.errors import PeerError
 from backend.extensions.tracing.destinations import Destinations
 from backend.extensions.tracing.langsmith import LangSmithTraces
-from tests.extensions.tracing.langsmith_api import KEY, langsmith, told
+from tests.extensions.tracing.langsmith_api import KEY, langsmith, meta
 from tests.extensions.tracing.world import traces_to
 from tests.support.running_server import a_browser, running_server
 from tests.support.waiting import until
@@ -29,7 +29,7 @@ async def test_erasure_deletes_all_traces_of_the_user_even_waiting_ones() -> Non
         for user, session in ((ANA, "s1"), (BEN, "s2"), (ANA, "s3")):
             stored = trace(traces, user, session)
         await stored.erase(ANA)
-        assert len({told(span)["user_hash"] for span in server.spans}) == 2 and ANA not in server.text
+        assert len({meta(span)["user_hash"] for span in server.spans}) == 2 and ANA not in server.text
         await stored.delete_traces(ANA)
         assert {span.name for span in server.spans} == {"turn of s2", "chat model of s2"}
 
@@ -39,7 +39,7 @@ async def test_the_export_says_where_the_traces_are() -> None:
         async with traces_to(server) as traces:
             shown = await trace(traces, ANA, "s1").export(ANA)
         assert shown["langsmith_project"] == server.project == "tests"
-        assert shown["user_hash"] == told(server.span("turn of s1"))["user_hash"]
+        assert shown["user_hash"] == meta(server.span("turn of s1"))["user_hash"]
 
 
 async def test_an_accepted_deletion_that_is_not_carried_out_is_not_done() -> None:
@@ -67,10 +67,10 @@ async def test_an_erased_user_has_no_traces_left() -> None:
                 for browser in (ana, ben):
                     await browser.get("/api/me")
                     await browser.post("/api/multiturn", json={"message": "Hello."}, timeout=30)
-                await until(lambda: len({told(span)["user_hash"] for span in server.spans}) == 2)
+                await until(lambda: len({meta(span)["user_hash"] for span in server.spans}) == 2)
                 hash_of_ana = (await ana.get("/api/me/export")).json()["traces"]["user_hash"]
                 assert (await ana.delete("/api/me", timeout=15)).json() == {"ok": True}
-                left = {told(span)["user_hash"] for span in server.spans}
+                left = {meta(span)["user_hash"] for span in server.spans}
                 assert len(left) == 1 and hash_of_ana not in left
                 server.mood = 503
                 assert (await ben.delete("/api/me", timeout=15)).json() == {"ok": True, "later": ["traces"]}

@@ -49,7 +49,7 @@ async def test_a_workers_part_of_a_call_is_joined_to_it_in_traces_and_logs(tmp_p
     assert task.trace != session.trace and not task.parent
     assert task.resource["service.instance.id"] != session.resource["service.instance.id"]
     [thinker] = traces.children(task)
-    inside = [span.name.split()[0] for span in traces.children(thinker)]
+    inside = [span.name.split()[0] for span in traces.children(traces.span("research_thinker.think"))]
     assert thinker.name == "invoke_agent research" and {"chat", "execute_tool"} <= set(inside)
     of_the_call = traces.children(traces.span("turn 1"))
     assert "invoke_agent research" in {span.name for span in of_the_call}

@@ -32,7 +32,7 @@ async def test_a_conversation_is_read_in_its_order(ledger: Ledger) -> None:
     ledger.write(said("m1", "What is the weather?"), said("m2", "It is sunny.", at=1001, role="assistant"))
     ledger.write(said("m3", "Thank you.", at=1002))
     found = await ledger.messages("ann", "trip", 10)
-    assert [(each.role, each.content, each.at) for each in found] == [
+    assert [(each.role, each.content, each.timestamp) for each in found] == [
         ("user", "What is the weather?", 1000.0),
         ("assistant", "It is sunny.", 1001.0),
         ("user", "Thank you.", 1002.0),

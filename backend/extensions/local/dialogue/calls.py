@@ -151,6 +151,7 @@ def _calls(sentence: str, wish: Wish, group: Group) -> tuple[Call, ...]:
     if wish.kind not in (Kind.FIND, Kind.MAKE) and lookup and (which := _id_of(fields_of(function))):  # a change
         found_by_words = "text" in fields_of(function) and action == "cancel"
         can_be_empty = "empty" in fields_of(function)[which].get("description", "")  # then it means the newest entry
+        # Some tools find the entry themselves: by its words, or as the newest.
         if not found_by_words and (not can_be_empty or (wish.subject and "query" in fields_of(group[lookup]))):
             if not can_be_empty and not wish.subject and not wish.time.when:  # all entries would fit
                 raise Missing(WHICH)

@@ -74,9 +74,6 @@ class ChatModelDialogue:
         """The server takes tools. Once it has refused them, they are described in text."""
         self._chat = ChatCompletions(base_url=base_url(url), api_key=key or NO_KEY, limits=limits)
 
-    def __repr__(self) -> str:
-        return f"ChatModelDialogue({self.name} at {self._url})"
-
     async def warm_up(self) -> None:
         """Ask for one word, so that the server loads the model; a failure is only logged."""
         try:

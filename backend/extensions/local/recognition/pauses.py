@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, FRAME_MS
+from backend.media.frame import BYTES_PER_MS, FRAME_BYTES
 
 LEVEL_OVER_FRAMES = 250
 """The number of frames among which the quietest and the loudest are found: five seconds."""
@@ -30,9 +30,6 @@ class PauseTracker:
         self._levels: list[float] = []
         self.voice_end = 0
         """The offset of the end of the last frame that was not quiet."""
-
-    def __repr__(self) -> str:
-        return f"PauseTracker({len(self._levels) * FRAME_MS} ms, quiet for {self.quiet_ms} ms)"
 
     @property
     def quiet_ms(self) -> int:

@@ -48,9 +48,6 @@ class PooledRecognizer:
         self.name = name
         self._pool = pool
 
-    def __repr__(self) -> str:
-        return f"PooledRecognizer({self.name}, {self._pool!r})"
-
     def start(self) -> PooledUtterance:
         """Begin an utterance."""
         return PooledUtterance(self._pool)
@@ -84,9 +81,6 @@ class PooledUtterance:
         self._changed = asyncio.Event()
         self._agreed = ""
         self._least = 0.0
-
-    def __repr__(self) -> str:
-        return f"PooledUtterance({len(self._pcm) // BYTES_PER_MS} ms, {self._pauses!r})"
 
     def expect(self, phrases: tuple[str, ...]) -> None:
         """Expect one of these phrases if the utterance is brief. At first, no phrase is expected."""

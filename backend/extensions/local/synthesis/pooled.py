@@ -19,9 +19,6 @@ class PooledSynthesizer:
         self.name = name
         self._pool = pool
 
-    def __repr__(self) -> str:
-        return f"PooledSynthesizer({self.name}, {self._pool!r})"
-
     async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
         """Speak one sentence; yield each piece as soon as it is made. A `speed` of 1.2 is 1.2 times as fast as usual.
 

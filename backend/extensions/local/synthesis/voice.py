@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from backend.extensions.local.dialogue.wording import sentences
+from backend.extensions.local.requirements import installed_voice
 from backend.extensions.local.synthesis.jobs import Piece
-from backend.extensions.local.synthesis.requirements import installed_voice
 from backend.media.frame import BYTES_PER_MS
 
 if TYPE_CHECKING:

@@ -10,12 +10,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from backend.errors import MissingLibrary
-from backend.extensions.local.synthesis import requirements
 from backend.extensions.local.synthesis.edges import Samples
 from backend.extensions.local.synthesis.hibari import LONGEST_TEXT, HibariVoice
 from backend.extensions.local.synthesis.jobs import Piece
-from backend.extensions.local.synthesis.requirements import installed_voice
 from backend.extensions.local.synthesis.voice import speak
 
 SENTENCES = (
@@ -120,10 +117,3 @@ def test_nothing_is_fetched() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requirements, "NEEDED", {"onnxruntime": "onnxruntime", "no_such_module": "hibari-tts"})
-    with pytest.raises(MissingLibrary, match="needs hibari-tts") as missing:
-        installed_voice()
-    assert "pip install hibari-tts" in missing.value.hint

@@ -96,7 +96,7 @@ def pronounceable(text: str) -> str:
         if any(map(str.isalpha, word)):
             words.append(word.lstrip(",;:.!?—–-"))
         elif words and (mark := _DASH.sub("—", word).strip("()'’\"“”")) and not words[-1].endswith(mark):
-            words[-1] = words[-1].rstrip(",;:") + mark
+            words[-1] = words[-1].rstrip(",;:") + mark  # a mark that stands alone joins the word before it
     return " ".join(words)
 
 
