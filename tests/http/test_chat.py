@@ -168,7 +168,7 @@ async def test_messages_of_a_request_begin_a_conversation_but_do_not_change_one(
 @pytest.mark.document("002", "multiturn")
 async def test_system_messages_and_tool_calls_of_a_request_reach_the_model_and_are_kept(tmp_path: Path) -> None:
     made = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    brought = [
+    brought: list[dict[str, Any]] = [
         {"role": "system", "content": "You are a pirate."},
         {"role": "user", "content": "Look outside."},
         {"role": "assistant", "content": None, "tool_calls": [made], "function_call": None},

@@ -255,9 +255,10 @@ async def test_an_operator_sets_the_options_that_a_step_declares() -> None:
     steps = pipeline(set_up, options={"set_up": {"limit": 5}}, models={"fast": "small-model"})
     await steps.before(ASKED)
     assert seen == [StepOptions({"limit": 5, "depth": 1}, "small-model")]
-    for wrong in ({"nobody": {}}, {"set_up": {"limt": 5}}, {"set_up": {"temperature": 7}}):
+    wrongs: list[tuple[str, dict[str, int]]] = [("nobody", {}), ("set_up", {"limt": 5}), ("set_up", {"temperature": 7})]
+    for name, wrong in wrongs:
         with pytest.raises(SettingsError, match=r"no step called nobody|no option limt|temperature"):
-            pipeline(set_up, options=wrong)
+            pipeline(set_up, options={name: wrong})
 
 
 async def test_a_service_is_injected_and_an_optional_service_may_be_missing() -> None:
