@@ -167,17 +167,23 @@ class Coordinator:
             if plan is None and not entries:
                 await self.channels.unlist(user_id)
                 return False
-            await self._cycle(user_id, plan, entries)
-            return True
+            return await self._cycle(user_id, plan, entries)
 
-    async def _cycle(self, user_id: str, plan: Plan | None, entries: Sequence[ChannelEntry]) -> None:
-        """Decide, unless there is a plan already, and carry the plan out; log the beginning and the end."""
+    async def _cycle(self, user_id: str, plan: Plan | None, entries: Sequence[ChannelEntry]) -> bool:
+        """Decide, unless there is a plan already, and carry the plan out; log the beginning and the end.
+
+        Returns False if the user's data was erased meanwhile.
+        """
         digest, began, outcome = plan.id if plan else entries[-1].id, time.monotonic(), "broken off"
         log.info("thinker_start: digest-%s, %d entries%s", digest, len(entries), ", decided before" if plan else "")
         try:
             plan = plan or await self._plan(user_id, entries)
+            if plan is None:
+                outcome = "erased"
+                return False
             await self._carry_out(user_id, plan)
             outcome = "not decided, fallback" if plan.failure else f"decided, {len(plan.actions)} actions"
+            return True
         finally:
             log.info("thinker_end: digest-%s %s, %d ms", digest, outcome, (time.monotonic() - began) * 1000)
 
@@ -228,7 +234,7 @@ class Coordinator:
         log.warning("a digest broke off, and is tried again: %s", type(error).__name__)
         self._paused[user_id] = self.clock() + PAUSE_S
 
-    async def _plan(self, user_id: str, entries: Sequence[ChannelEntry]) -> Plan:
+    async def _plan(self, user_id: str, entries: Sequence[ChannelEntry]) -> Plan | None:
         """Write the history, then decide, and write the plan before any part of it is carried out."""
         tasks = [await self.tasks.get(user_id, entry.task_id) if entry.task_id else None for entry in entries]
         items = [DigestItem(entry, task) for entry, task in zip(entries, tasks, strict=True)]
