@@ -126,7 +126,7 @@ async def test_a_barge_in_cancels_the_answer(
     async with model_server(monkeypatch, tmp_path, api.stream(api.words("One "), [30.0])) as server:
         names = await run(adapted("000/cancellation.py"))
         thinking = asyncio.create_task(names["active_session"].think("Count."))
-        await until(lambda: server.open)
+        await until(lambda: server.open > 0)
         await names["handle_barge_in"]()
         assert (await thinking).state is ThinkingState.CANCELLED
     assert capsys.readouterr().out == "Cancelled: True\n"
@@ -201,6 +201,7 @@ async def test_within_a_server_the_service_thinks_with_the_model_of_the_server(
     async with model_server(monkeypatch, tmp_path, FREE):
         settings, memory = load_settings(), FakeMemory()
         monkeypatch.delenv("OPENAI_API_KEY")  # The service alone would have no model.
+        monkeypatch.setattr("backend.app.foundation.thinker_service", module.thinker_service)
         opened = OpenedMemory(memory, "", "", memory.redis, memory.redis, None)
         async with open_foundation(settings, opened, serves=False):
             response = await module.thinker_service.create_session("conv-123").think("Am I free?")
