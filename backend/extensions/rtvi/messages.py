@@ -26,7 +26,7 @@ class MessageFault(Exception):
     """A message cannot be carried out. The text is for the client's developer."""
 
 
-class ClientMessage(msgspec.Struct):
+class RtviMessage(msgspec.Struct):
     """A client's message with data that are not checked yet."""
 
     type: str = ""
@@ -84,10 +84,10 @@ class ClientRequest(msgspec.Struct):
     d: Any = None
 
 
-_decode = msgspec.json.Decoder(ClientMessage).decode
+_decode = msgspec.json.Decoder(RtviMessage).decode
 
 
-def read_message(text: str | bytes) -> ClientMessage | None:
+def read_message(text: str | bytes) -> RtviMessage | None:
     """Return a message; None for other text, such as a keep-alive. Raises `MessageFault` for one without a type."""
     try:
         message = _decode(text)
@@ -100,7 +100,7 @@ def read_message(text: str | bytes) -> ClientMessage | None:
     return message
 
 
-def data_of(message: ClientMessage, kind: type[T]) -> T:
+def data_of(message: RtviMessage, kind: type[T]) -> T:
     """Return the data of a message. Raises `MessageFault` if they are not valid."""
     try:
         return msgspec.convert(message.data if message.data is not None else {}, kind)

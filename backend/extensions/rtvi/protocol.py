@@ -10,7 +10,7 @@ from typing import Any
 
 from backend.errors import VoiceError
 from backend.extensions.rtvi import messages as said
-from backend.extensions.rtvi.messages import ClientMessage, MessageFault, data_of, error, message
+from backend.extensions.rtvi.messages import MessageFault, RtviMessage, data_of, error, message
 from backend.extensions.rtvi.translator import RtviTranslator
 from backend.realtime.faults import Fault
 from backend.runtime.json_objects import Json
@@ -58,7 +58,7 @@ class RtviProtocol:
         if received is not None:
             self._carry_out(received)
 
-    def _carry_out(self, received: ClientMessage) -> None:
+    def _carry_out(self, received: RtviMessage) -> None:
         try:
             handle = HANDLERS.get(received.type)
             if handle is None:
@@ -69,7 +69,7 @@ class RtviProtocol:
         except VoiceError as fault:
             self._refuse(received, f"{fault} {fault.hint}".strip())
 
-    def _refuse(self, received: ClientMessage, words: str) -> None:
+    def _refuse(self, received: RtviMessage, words: str) -> None:
         self._send(message("error-response", {"error": words}, received.id))
 
     def _greet(self) -> None:
@@ -87,13 +87,13 @@ class RtviProtocol:
 
     # --- the client's messages ------------------------------------------------------------------------------
 
-    def _on_ready(self, received: ClientMessage) -> None:
+    def _on_ready(self, received: RtviMessage) -> None:
         version = data_of(received, said.ClientReady).version
         self._translator.legacy = version.partition(".")[0] in ("0", "1")
         self._client_ready = True
         self._greet()
 
-    def _on_text(self, received: ClientMessage) -> None:
+    def _on_text(self, received: RtviMessage) -> None:
         text = data_of(received, said.ClientText)
         if not text.options.audio_response:
             raise MessageFault("Answers without sound are not supported: leave 'audio_response' out.")
@@ -103,7 +103,7 @@ class RtviProtocol:
         else:
             self._call.submit(ev.MessageAdded("user", words))
 
-    def _on_context(self, received: ClientMessage) -> None:
+    def _on_context(self, received: RtviMessage) -> None:
         given = data_of(received, said.AppendToContext)
         words = _checked(given.content)
         self._call.submit(ev.MessageAdded(given.role, words))
@@ -111,14 +111,14 @@ class RtviProtocol:
             self._call.submit(ev.ReplyRequested())
         self._send(message("append-to-context-result", {"result": "added"}, received.id))
 
-    def _on_keys(self, received: ClientMessage) -> None:
+    def _on_keys(self, received: RtviMessage) -> None:
         given = data_of(received, said.Keys)
         keys = "".join(given.buttons) or given.button
         if not 0 < len(keys) <= KEYS_LIMIT or not set(keys) <= KEYS:
             raise MessageFault(f"'buttons' are digits, * and #, at most {KEYS_LIMIT}.")
         self._call.type_text(PRESSED.format(keys=" ".join(keys)))
 
-    def _on_result(self, received: ClientMessage) -> None:
+    def _on_result(self, received: RtviMessage) -> None:
         given = data_of(received, said.FunctionResult)
         result = given.result
         output = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
@@ -126,10 +126,10 @@ class RtviProtocol:
         if not self._translator.awaits_client:
             self._call.submit(ev.ReplyRequested())
 
-    def _on_disconnect(self, received: ClientMessage) -> None:
+    def _on_disconnect(self, received: RtviMessage) -> None:
         self._call.hang_up("disconnected")
 
-    def _on_request(self, received: ClientMessage) -> None:
+    def _on_request(self, received: RtviMessage) -> None:
         request = data_of(received, said.ClientRequest)
         handle = REQUESTS.get(request.t)
         if handle is None:
@@ -153,7 +153,7 @@ class RtviProtocol:
         self._call.submit(ev.ReplyCalledOff())
 
 
-HANDLERS: Mapping[str, Callable[[RtviProtocol, ClientMessage], None]] = {
+HANDLERS: Mapping[str, Callable[[RtviProtocol, RtviMessage], None]] = {
     "client-ready": RtviProtocol._on_ready,
     "send-text": RtviProtocol._on_text,
     "append-to-context": RtviProtocol._on_context,
