@@ -3,8 +3,8 @@
     session = thinker_service.create_session(conversation_id="conv-1", on_token=send_to_tts, user_id="ada")
     response = await session.think("What's on my calendar today?")
 
-Within a running server the sessions use its model, its tools and its budgets. Elsewhere the first session opens the
-model that the settings name, and the tools, with the Redis of the settings or of a server on this machine.
+Within a running server the sessions use its model, its tools and its budgets. Elsewhere the first session opens OpenAI's
+model and the tools, without budgets and a log of model calls, with the Redis of the settings or of a server here.
 """
 
 import time
@@ -21,10 +21,10 @@ from backend.agent.context import ConversationContext
 from backend.agent.events import ThinkerResponse, ThinkingState
 from backend.agent.session import Agent, ThinkerSession
 from backend.agent.turn import ThinkerMetrics
-from backend.app.models import HTTP_TIMEOUT_S
+from backend.app.endpoints import openai_endpoint
+from backend.app.models import HTTP_TIMEOUT_S, chat_completions
 from backend.app.thinkers import build_thinkers
 from backend.errors import SetupError
-from backend.models.chat_completions import ChatCompletions, ModelLimits
 from backend.models.tagged import TaggedChatModel
 from backend.page_events import ToolCallEvent, ToolResultEvent
 from backend.runtime.json_objects import Json
@@ -129,21 +129,16 @@ class ThinkerService:
     def _opened(self) -> Agent:
         """Open the model of the settings, and the tools."""
         settings = load_settings()
-        models, key = settings.models, settings.provider.openai_api_key
-        if key is None:
+        endpoint = openai_endpoint(settings)
+        if endpoint is None:
             raise SetupError("The ThinkerService has no model.", hint="Set OPENAI_API_KEY.")
-        model = ChatCompletions(
-            base_url=settings.provider.openai_base_url,
-            api_key=key.get_secret_value(),
-            fallbacks={models.thinker_model: models.thinker_model_advanced},
-            limits=ModelLimits(models.model_attempts, models.model_connect_s, models.model_silence_s),
-        )
+        model = chat_completions(settings, endpoint)
         url = settings.memory.redis_url or embedded_url(settings.memory.data_dir / "redis")
         memory = Memory(connect(url) if url else FakeAsyncRedis(), user_ttl_s=settings.memory.retention_s)
         http = httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S)
         for close in (model.close, memory.close, http.aclose):
             self._closing.push_async_callback(close)
-        tagged = TaggedChatModel(model, models.models_without_tools)
+        tagged = TaggedChatModel(model, settings.models.models_without_tools)
         return build_thinkers(settings, model=tagged, memory=memory, http=http).registry.dependencies.agent
 
 

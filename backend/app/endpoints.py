@@ -42,6 +42,12 @@ class Endpoints:
         return self.warm_up.loading if self.warm_up else []
 
 
+def openai_endpoint(settings: Settings) -> ApiEndpoint | None:
+    """Return OpenAI's API, if there is a key for it."""
+    key = settings.provider.openai_api_key
+    return ApiEndpoint(settings.provider.openai_base_url, key.get_secret_value()) if key else None
+
+
 async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Installed) -> Endpoints:
     """Return the endpoints. A child process loads in the background, and ends with `stack`. Raises `SetupError`.
 
@@ -49,9 +55,7 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Inst
     """
     names = responder_names(settings, having)
     opened = [await open_named(name, settings, stack, having.responders) for name in names]
-    key = settings.provider.openai_api_key
-    openai = ApiEndpoint(settings.provider.openai_base_url, key.get_secret_value()) if key else None
-    models = openai or next((each.endpoint for each in opened if each.has_models), None)
+    models = openai_endpoint(settings) or next((each.endpoint for each in opened if each.has_models), None)
     if models is None:
         hint = "Set OPENAI_API_KEY, or name a provider that has one in RESPONDERS."
         raise SetupError("The Thinkers have no model.", hint=hint)

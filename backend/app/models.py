@@ -11,10 +11,11 @@ from backend.access.metered import MeteredEmbedder, MeteredModel
 from backend.app.endpoints import Endpoints
 from backend.app.extensions import installed
 from backend.app.stores import Stores
-from backend.models.chat_completions import ChatCompletions, ModelLimits, Reason
+from backend.models.chat_completions import ChatCompletions, ModelLimits, OnFailure, Reason
 from backend.models.embedding import Embedder, EmbeddingsAPI, NoEmbeddings
 from backend.models.tagged import TaggedChatModel
 from backend.observability.work_metrics import WorkMetrics
+from backend.responders.opening import ApiEndpoint
 from backend.settings.settings import Settings
 from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import LoggedModel, ModelCallLog
@@ -66,25 +67,32 @@ def _open_model(
     stack: AsyncExitStack,
 ) -> LoggedModel:
     """Return the model: each of the two configured ones is the other's fallback. It is closed with `stack`."""
-    models = settings.models
-    everyday, advanced = models.thinker_model, models.thinker_model_advanced
-    coordinators = {settings.coordinator.model: everyday} if settings.coordinator.model else {}
 
     def attempt_failed(model: str, attempt: int, error: str, reason: Reason, seconds: float) -> None:
         model_calls.attempt_failed(model, attempt, error, reason, seconds)
         metrics.model_failed(model, reason, seconds)
 
-    completions = ChatCompletions(
-        base_url=endpoints.models.base_url,
-        api_key=endpoints.models.api_key,
-        only_model=endpoints.models.model,
+    completions = chat_completions(settings, endpoints.models, attempt_failed)
+    stack.push_async_callback(completions.close)
+    model = MeteredModel(TaggedChatModel(completions, settings.models.models_without_tools), budgets, metrics)
+    return LoggedModel(model, model_calls)
+
+
+def chat_completions(
+    settings: Settings, endpoint: ApiEndpoint, on_failure: OnFailure = lambda *_: None
+) -> ChatCompletions:
+    """Return the client of the chat completions API; the caller closes it."""
+    models = settings.models
+    everyday, advanced = models.thinker_model, models.thinker_model_advanced
+    coordinators = {settings.coordinator.model: everyday} if settings.coordinator.model else {}
+    return ChatCompletions(
+        base_url=endpoint.base_url,
+        api_key=endpoint.api_key,
+        only_model=endpoint.model,
         fallbacks=coordinators | {everyday: advanced, advanced: everyday},
-        on_failure=attempt_failed,
+        on_failure=on_failure,
         limits=ModelLimits(models.model_attempts, models.model_connect_s, models.model_silence_s),
     )
-    stack.push_async_callback(completions.close)
-    model = MeteredModel(TaggedChatModel(completions, models.models_without_tools), budgets, metrics)
-    return LoggedModel(model, model_calls)
 
 
 def _embedder(settings: Settings, budgets: Budgets, stack: AsyncExitStack) -> Embedder:
