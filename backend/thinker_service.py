@@ -3,8 +3,8 @@
     session = thinker_service.create_session(conversation_id="conv-1", on_token=send_to_tts, user_id="ada")
     response = await session.think("What's on my calendar today?")
 
-Within a running server the sessions use its model, its tools and its budgets. Elsewhere the first session opens OpenAI's
-model and the tools, without budgets and a log of model calls, with the Redis of the settings or of a server here.
+Within a running server the sessions use its model, its tools and its budgets. Elsewhere the first session opens
+OpenAI's model and the tools, with the Redis of the settings or of a server on this machine; there no budget counts.
 """
 
 import time

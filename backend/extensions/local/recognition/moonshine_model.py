@@ -18,7 +18,6 @@ follows several transcripts side by side (`beam.py`) and expects usual phrases (
 
 import contextlib
 import ctypes
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from backend.extensions.local.recognition.beam import BeamSearch
 from backend.extensions.local.recognition.expected import START
 from backend.extensions.local.recognition.moonshine_files import DECODER, ENCODER, TOKENS, find
 from backend.extensions.local.recognition.onnx_names import with_named_branches
+from backend.extensions.local.recognition.scratch import scratch_folder
 from backend.extensions.local.recognition.tokens import Vocabulary
 
 CPU = ["CPUExecutionProvider"]
@@ -72,8 +72,8 @@ class MoonshineModel:
         """Load the model, which takes two to three seconds of one core. Raises `MissingLibrary`."""
         files = find()
         self.tokens = Vocabulary(files[TOKENS].read_bytes())
-        with tempfile.TemporaryDirectory() as name:  # a mapped file lasts until its last user ends
-            sessions = [_session(files[each], Path(name), threads) for each in (ENCODER, DECODER)]
+        with scratch_folder() as folder:  # a mapped file lasts until its last user ends
+            sessions = [_session(files[each], folder, threads) for each in (ENCODER, DECODER)]
         self._encoder, self._decoder = sessions
         _give_back_memory()
         self._run = ort.RunOptions()
