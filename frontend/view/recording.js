@@ -21,10 +21,14 @@ const ENDS = { full: "recording.end_full", failed: "recording.end_failed", stopp
  * @param {(id: string) => void} listen opens a recording
  */
 export function showRecording(store, conversation, listen) {
+  /** The session that was last asked for: `session_started` may come after its caller has agreed. */
+  let asked = "";
+
   /** Ask the server; what it refuses is shown. @param {boolean} on */
   async function ask(on) {
     const { session } = conversation;
     if (!session) return;
+    asked = session.id;
     try {
       await postRecording(session, on);
     } catch (error) {
@@ -44,7 +48,8 @@ export function showRecording(store, conversation, listen) {
 
   store.subscribe((state, before) => {
     const { recording, session } = state;
-    const isNew = session !== null && session.session_id !== before.session?.session_id;
+    const id = session?.session_id;
+    const isNew = id && id !== before.session?.session_id && id !== asked;
     if (isNew && recording.consent === "given" && !recording.on) void ask(true);
     showQuestion(question, state);
     showSign(sign, state);

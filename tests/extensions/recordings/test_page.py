@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.test_returning import ask
 from tests.support.browser import Tab, tab_in
@@ -123,6 +123,25 @@ async def test_consent_holds_for_the_reconnected_call_and_for_no_other(browser: 
         await tab.press("connect")
         await tab.sees("recording-question", "May this call be recorded?")
         assert server.recorded == [True, True]
+
+
+async def test_consent_that_comes_before_the_session_has_started_is_sent_once(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        sent: list[str] = []
+
+        async def after_the_start(route: Route) -> None:
+            sent.append(route.request.method)
+            started(server)
+            await tab.sees("floor", "Listening")
+            await route.continue_()
+
+        server.config = CONFIG | offered()
+        await tab.open(server.url)
+        await tab.page.route("**/recording", after_the_start)
+        await tab.connect()
+        await tab.press("recording-agree")
+        await tab.sees("recording", "Recording")
+        assert sent == ["POST"]
 
 
 @pytest.mark.parametrize(("reason", "words"), ENDS.items())
