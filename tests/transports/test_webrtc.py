@@ -15,7 +15,7 @@ from aiortc.rtp import RtpPacket
 from backend.errors import BadOffer, MediaFailed, NeverConnected, TransportLost
 from backend.media.frame import Frame
 from backend.transports.webrtc import peer as peers
-from backend.transports.webrtc.aioice_sockets import current_socket_reader
+from backend.transports.webrtc.aioice_sockets import MediaPath, current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.srtp import Packet, Protection
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
@@ -404,6 +404,16 @@ async def test_every_kind_of_loss_leaves_nothing_behind() -> None:
     await test_a_caller_that_never_connects_is_lost()
     await test_a_caller_with_another_certificate_is_lost_immediately()
     await released(before)
+
+
+async def test_a_packet_for_a_socket_that_has_just_closed_is_dropped() -> None:
+    async with webrtc_call() as (_, caller):
+        connection = caller.peer._connection.getSenders()[0].transport.transport._connection
+        path = MediaPath(connection)
+        connection._nominated[1].protocol.transport.close()
+        await asyncio.sleep(0)
+        assert connection._nominated
+        path.send(b"a packet")
 
 
 async def test_a_peer_that_does_not_close_loses_its_sockets(monkeypatch: pytest.MonkeyPatch) -> None:

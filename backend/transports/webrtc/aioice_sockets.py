@@ -152,13 +152,14 @@ class MediaPath:
         self._address = ("", 0)
 
     def send(self, data: bytes) -> None:
-        """Send a datagram; drop it while there is no candidate pair. ICE reports the loss of a pair itself."""
+        """Send a datagram; drop it while there is no candidate pair or its socket is closed. ICE reports the loss."""
         pair = self._pairs.get(1)
         if pair is None:
             return
         if pair is not self._pair:
             self._pair, self._address = pair, pair.remote_addr
-        pair.protocol.transport.sendto(data, self._address)
+        if not pair.protocol.transport.is_closing():
+            pair.protocol.transport.sendto(data, self._address)
 
 
 class SocketReader:
