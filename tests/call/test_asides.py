@@ -1,6 +1,7 @@
 """Words to another person interrupt a reply in a real call."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -24,5 +25,6 @@ async def test_a_reply_resumes_after_words_to_another_person() -> None:
     # A slow machine may say "One moment, please." before the reply.
     said = [(entry["role"], entry["content"]) for entry in shown if not entry["item_id"].startswith("clip-")]
     assert [role for role, _ in said] == ["user", "assistant", "user"]
-    assert said[0][1] == "What can you do?" and "talking to my son" in said[2][1]
+    asked = re.findall(r"\w+", said[0][1].lower())  # a late packet may be heard as a full stop
+    assert asked == ["what", "can", "you", "do"] and "talking to my son" in said[2][1]
     assert said[1][1] == cut.data["content"], "the reply was not completed"

@@ -40,6 +40,8 @@ from backend.turns.commands import Purpose
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
 NAMES_LIMIT = 500
 """The most items that are remembered with both ids, ours and the client's."""
+SPEECH_STARTED = "input_audio_buffer.speech_started"
+SPEECH_STOPPED = "input_audio_buffer.speech_stopped"
 REMEMBERED = 64
 """The most deleted items that are remembered, in case a client's event about one crossed its deletion."""
 
@@ -123,6 +125,7 @@ class CallTranslator:
             if self._floor in ("listening", "assistant"):
                 self._on_finished(deferred)
         self._settle()
+        self._announce_speech_first()
         if self._starts:
             self._sounds, self._starts = self._starts, ""
             self._say("output_audio_buffer.started", response_id=self._sounds)
@@ -148,11 +151,21 @@ class CallTranslator:
             self._speaking = True
             self._reserved = self._reserved or random_id("item")
             self._spoken_from_ms = self._heard_ms()
-            self._say("input_audio_buffer.speech_started", audio_start_ms=self._spoken_from_ms, item_id=self._reserved)
+            self._say(SPEECH_STARTED, audio_start_ms=self._spoken_from_ms, item_id=self._reserved)
         elif before == "user" and floor != "user":
             self._speaking = False
             item = self._reserved or random_id("item")
-            self._say("input_audio_buffer.speech_stopped", audio_end_ms=self._heard_ms(), item_id=item)
+            self._say(SPEECH_STOPPED, audio_end_ms=self._heard_ms(), item_id=item)
+
+    def _announce_speech_first(self) -> None:
+        """Put the start of speech before the end of the response that it cuts, as the Realtime API does.
+
+        A client that sees the end first may count the response as heard in full.
+        """
+        first = next((each for each in self._out if each["type"] in (SPEECH_STARTED, SPEECH_STOPPED)), None)
+        if first and first["type"] == SPEECH_STARTED:
+            self._out.remove(first)
+            self._out.insert(0, first)
 
     def _on_committed(self, name: str) -> None:
         item_id, self._reserved = self._reserved or random_id("item"), ""

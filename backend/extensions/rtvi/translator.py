@@ -128,11 +128,11 @@ class RtviTranslator:
 
     def _on_floor(self, floor: str) -> None:
         before, self._floor = self._floor, floor
-        if floor not in SPEAKING:
-            self._fall_silent()
         if floor == "user" and before != "user":
             self._say("user-started-speaking")
-        elif before == "user" and floor != "user":
+        if floor not in SPEAKING:
+            self._fall_silent()
+        if before == "user" and floor != "user":
             self._say("user-stopped-speaking")
 
     def _on_partial(self, item: str, delta: str) -> None:

@@ -72,6 +72,21 @@ async def test_a_spoken_question_is_transcribed_answered_and_sent(peer: OfflineP
     assert instructions.startswith("You are a weather station.") and "route_to_thinker" in instructions
 
 
+async def test_speech_over_a_reply_is_announced_before_the_reply_is_cut(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
+    """A client cuts its own playback on `speech_started`; after `response.done` it may count all as heard."""
+    story = {"text": "A long story.", "tone": {"hz": 440, "ms": 8000}}
+    await peer.follow({"turns": [{"reply": story}, {"hear": QUESTION, "reply": {"text": "It is sunny."}}]})
+    async with realtime_client(running.url) as client:
+        await write(client, "Tell me a story.")
+        await client.event("response.output_audio.delta", count=50)
+        await ask(client)
+        done = await client.event("response.done")
+    assert done["response"]["status"] == "cancelled"
+    assert client.types().index("input_audio_buffer.speech_started") < client.types().index("response.done")
+
+
 async def test_without_thinkers_the_server_is_a_plain_relay(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})
     async with realtime_client(running.url) as client:

@@ -30,9 +30,9 @@ def test_the_floor_decides_who_counts_as_speaking() -> None:
     assert sent(t, ev.PlaybackStarted("a")) == [("bot-tts-started", None), ("bot-started-speaking", None)]
     assert published(t, page.FloorChanged("held")) == [], "a voice over a reply has not interrupted it yet"
     assert published(t, page.FloorChanged("user")) == [
+        ("user-started-speaking", None),
         ("bot-tts-stopped", None),
         ("bot-stopped-speaking", None),
-        ("user-started-speaking", None),
     ]
 
 
