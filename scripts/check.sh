@@ -65,14 +65,14 @@ beside() {
 }
 
 # Tests by the real clock (mark `realtime`) mostly wait, and a stalled caller has gaps in its voice: they have the processor first.
-all_tests() { beside computing_tests tests clocked 0 "realtime and $chosen"; }
-computing_tests() { tests computing 10 "not realtime and $chosen"; }
+all_tests() { beside computing_tests tests clocked 0 2 "realtime and $chosen"; }
+computing_tests() { tests computing 10 3 "not realtime and $chosen"; }
 
-# tests NAME NICENESS MARKS: the tests with these marks. Until five whole runs in a row have passed without it, `make test` tries
+# tests NAME NICENESS WORKERS MARKS: the tests with these marks. Until five whole runs in a row have passed without it, `make test` tries
 # a failed test once more, and says so.
 tests() {
-  local run=(nice -n "$2" python -m pytest -o "cache_dir=.pytest_cache/$1" -m "$3")
-  "${run[@]}" --numprocesses 3 --dist loadfile --no-loadscope-reorder "${options[@]}"
+  local run=(nice -n "$2" python -m pytest -o "cache_dir=.pytest_cache/$1" -m "$4")
+  "${run[@]}" --numprocesses "$3" --dist loadfile --no-loadscope-reorder "${options[@]}"
   local outcome=$?
   [ "$outcome" = 1 ] && [ "$mode" = all ] || return "$outcome"
   printf '\033[33m! tests failed beside others; once more, with fewer:\033[0m\n'

@@ -23,7 +23,7 @@ async def test_every_operation_is_shown_without_an_error_in_the_console(browser:
         boxes = tab.page.get_by_test_id("operation")
         shown = [await box.locator("summary").inner_text() for box in await boxes.all()]
         assert {" ".join(each.split()[:2]) for each in shown} == wanted
-        assert await tab.page.get_by_test_id("schema").count() == len(described["components"]["schemas"])
+        await expect(tab.page.get_by_test_id("schema")).to_have_count(len(described["components"]["schemas"]))
         assert all(url.startswith(here.url) for url in asked)
         assert tab.complaints == [], "the policy forbids something that the page needs"
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from tests.support.browser import Tab, tab_in
 from tests.support.standin import SESSION, StandIn, standing_in
@@ -52,7 +52,7 @@ async def test_the_log_shows_only_events_that_pass_its_filters(browser: Browser)
         await tab.press("log-turns")
         await tab.press("log-session")
         assert await rows(tab) == ["transcript", "thinker"]
-        assert await tab.text("log-count") == "2 of 4"
+        await expect(tab.page.get_by_test_id("log-count")).to_have_text("2 of 4")
         await tab.page.get_by_test_id("log-search").fill("paris")
         assert await rows(tab) == ["transcript"]
         server.publish("transcript", role="user", item_id="u2", content="Or Rome?")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Route
+from playwright.async_api import Browser, Route, expect
 
 from backend.access.credentials import Signatures
 from backend.users.profile_updates import (
@@ -75,13 +75,15 @@ async def tab(browser: Browser, here: World) -> AsyncIterator[Tab]:
 
 
 async def test_the_memory_dialog_shows_the_profile(tab: Tab) -> None:
-    assert await field(tab, "name").input_value() == "Ada"
-    assert await field(tab, "temperature_unit").input_value() == "celsius"
-    assert await field(tab, "summary").input_value() == "Asked about the weather."
-    assert await field(tab, "facts").locator("span").all_inner_texts() == ["has a dog", "plays the cello"]
-    assert await field(tab, "tickers").locator("span").all_inner_texts() == ["AAPL", "MSFT"]
-    assert await field(tab, "instructions").locator("span").all_inner_texts() == ["Call me captain."]
-    assert await tab.text("memory-counts") == ("1 call so far, asked most about weather (1). Kept until you erase it.")
+    await expect(field(tab, "name")).to_have_value("Ada")
+    await expect(field(tab, "temperature_unit")).to_have_value("celsius")
+    await expect(field(tab, "summary")).to_have_value("Asked about the weather.")
+    await expect(field(tab, "facts").locator("span")).to_have_text(["has a dog", "plays the cello"])
+    await expect(field(tab, "tickers").locator("span")).to_have_text(["AAPL", "MSFT"])
+    await expect(field(tab, "instructions").locator("span")).to_have_text(["Call me captain."])
+    await expect(tab.page.get_by_test_id("memory-counts")).to_have_text(
+        "1 call so far, asked most about weather (1). Kept until you erase it."
+    )
 
 
 async def test_each_edit_is_saved_and_single_facts_can_be_removed(browser: Browser, tmp_path: Path) -> None:
@@ -126,14 +128,14 @@ async def test_a_refused_edit_stays_in_its_field_with_the_reason(browser: Browse
         await field(tab, "time_zone").fill("Middle Earth")
         await field(tab, "time_zone").press("Enter")
         await tab.sees("memory-said", "must be an IANA name")
-        assert await field(tab, "time_zone").get_attribute("aria-invalid") == "true"
-        assert await field(tab, "time_zone").input_value() == "Middle Earth"
+        await expect(field(tab, "time_zone")).to_have_attribute("aria-invalid", "true")
+        await expect(field(tab, "time_zone")).to_have_value("Middle Earth")
         here.memory.down = True
         await field(tab, "add-tickers").fill("TSLA")
         await field(tab, "add-tickers").press("Enter")
         await tab.sees("memory-said", "Memory is down")
         await tab.page.locator("[data-testid=memory-said].failed").wait_for()
-        assert await field(tab, "add-tickers").input_value() == "TSLA"
+        await expect(field(tab, "add-tickers")).to_have_value("TSLA")
         here.memory.down = False
         await field(tab, "add-tickers").press("Enter")
         await tab.sees("memory-tickers", "TSLA")
@@ -159,8 +161,8 @@ async def test_an_erasure_asks_for_confirmation_and_leaves_nothing(here: World, 
     await tab.press("memory-erase-now")
     await tab.sees("memory-said", "Everything about you was erased.")
     assert await known(here) == {}
-    assert await field(tab, "name").input_value() == ""
-    assert await field(tab, "facts").locator("li").count() == 0
+    await expect(field(tab, "name")).to_have_value("")
+    await expect(field(tab, "facts").locator("li")).to_have_count(0)
     await tab.page.keyboard.press("Escape")
     await tab.page.get_by_test_id("memory").wait_for(state="hidden")
     assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-memory"
@@ -185,8 +187,8 @@ async def test_a_late_answer_does_not_overwrite_a_newer_change(here: World, tab:
     await field(tab, "default_location").press("Enter")
     await tab.sees("memory-said", "Saved: Home")
     await asyncio.sleep(2.5)
-    assert await tab.text("memory-said") == "Saved: Home"
-    assert await field(tab, "default_location").input_value() == "Oslo"
+    await expect(tab.page.get_by_test_id("memory-said")).to_have_text("Saved: Home")
+    await expect(field(tab, "default_location")).to_have_value("Oslo")
 
 
 async def test_changes_from_elsewhere_are_shown_without_overwriting_typed_text(
@@ -203,7 +205,7 @@ async def test_changes_from_elsewhere_are_shown_without_overwriting_typed_text(
         await update_profile(here.memory, USER, *changes)
         await tab.sees("memory-facts", "sings")
         await tab.sees("memory-said", "Updated just now.")
-        assert await field(tab, "language").input_value() == "German"
-        assert await field(tab, "default_location").input_value() == "Ber"
-        assert await field(tab, "add-facts").input_value() == "half a fa"
+        await expect(field(tab, "language")).to_have_value("German")
+        await expect(field(tab, "default_location")).to_have_value("Ber")
+        await expect(field(tab, "add-facts")).to_have_value("half a fa")
         assert await tab.page.evaluate("document.activeElement.dataset.testid") == "memory-default_location"

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from playwright.async_api import Browser, Route
+from playwright.async_api import Browser, Route, expect
 from starlette.responses import Response
 
 from tests.support.browser import WHOLE, Tab, launched, tab_in
@@ -71,7 +71,7 @@ async def test_a_call_carries_sound_both_ways_until_the_button_is_pressed_again(
 
 
 async def test_the_offer_has_no_candidates_and_no_fingerprint_by_default(tab: Tab, server: StandIn) -> None:
-    assert await tab.page.get_by_test_id("recognise-field").is_hidden()
+    await expect(tab.page.get_by_test_id("recognise-field")).to_be_hidden()
     await tab.connect()
     assert "a=candidate" not in server.offers[0]["sdp"]
     assert "fingerprint" not in server.offers[0]
@@ -168,7 +168,7 @@ async def test_an_unplugged_microphone_is_reported_and_the_connection_stays(tab:
 
 
 async def test_the_conversation_is_shown_during_the_call(tab: Tab, server: StandIn) -> None:
-    assert await tab.text("offline-banner") == HERE
+    await expect(tab.page.get_by_test_id("offline-banner")).to_have_text(HERE)
     await tab.connect()
     begin(server)
     server.publish("floor", floor="assistant")
@@ -183,7 +183,7 @@ async def test_the_conversation_is_shown_during_the_call(tab: Tab, server: Stand
     card = await tab.text("thinker")
     assert all(words in card for words in ("Weather", "Answered", "Seattle", "1.8 s", "sample data"))
     assert await tab.transcript() == [("assistant", "interrupted", "It rains all day.")]
-    assert await tab.page.locator("[data-testid=transcript] s").inner_text() == " all day."
+    await expect(tab.page.locator("[data-testid=transcript] s")).to_have_text(" all day.")
 
 
 async def test_the_banner_names_the_parts_that_are_still_loading(browser: Browser) -> None:
@@ -274,7 +274,7 @@ async def test_a_missing_microphone_is_explained() -> None:
     async with launched(microphone="absent") as browser, page_on_stand_in(browser) as (tab, _):
         await tab.press("connect")
         await tab.sees("notice", "No microphone was found.")
-        assert await tab.page.get_by_test_id("way-type").is_enabled()
+        await expect(tab.page.get_by_test_id("way-type")).to_be_enabled()
 
 
 async def test_a_full_server_shows_a_countdown_and_can_be_tried_again(browser: Browser) -> None:
@@ -283,7 +283,7 @@ async def test_a_full_server_shows_a_countdown_and_can_be_tried_again(browser: B
         await tab.press("connect")
         await tab.sees("notice", "All lines are busy.")
         await tab.sees("way-retry", "Try again in 2 seconds")
-        assert await tab.page.get_by_test_id("way-retry").is_disabled()
+        await expect(tab.page.get_by_test_id("way-retry")).to_be_disabled()
         await tab.press("way-retry")
         await tab.sees("state", "Connected")
         assert not await tab.page.get_by_test_id("notice").is_visible()

@@ -72,7 +72,7 @@ async def test_a_picture_can_be_dropped_pasted_and_chosen(
         await drop(tab, large)
         await said(tab, "I have got 1 picture: a JPEG of 1280 by 640.")
         await tab.sees("entry-user", "Picture What is this?")
-        assert await tab.page.get_by_test_id("composer-text").input_value() == ""
+        await expect(tab.page.get_by_test_id("composer-text")).to_have_value("")
 
         await tab.page.evaluate(COPY, b64encode(small.read_bytes()).decode())
         await tab.page.get_by_test_id("composer-text").focus()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from tests.support.browser import Tab, tab_in
 from tests.support.real_server import real_server
@@ -47,7 +47,8 @@ async def test_a_reloaded_page_shows_and_continues_the_conversation(browser: Bro
         await tab.sees("connect", "Continue")
         await tab.sees("entry-user", "What's the weather in Seattle?")
         await tab.sees("entry-assistant", "In Seattle it is")
-        assert await tab.text("announcer") == "", "the screen reader read the old conversation again"
+        # The screen reader does not read the old conversation again.
+        await expect(tab.page.get_by_test_id("announcer")).to_have_text("")
         await connect_silently(tab)
         await tab.sees("entry-note", "The conversation continues")
         await ask(tab, "What is seventeen times twenty four?", "408")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from backend.http.services import PageConfig, ResponderChoice
 from tests.browser.test_memory import USER, field, known_user
@@ -77,7 +77,7 @@ async def test_the_server_keeps_choices_for_calls(here: World, tab: Tab) -> None
     await open_settings(here, tab)
     await tab.page.wait_for_function("() => document.querySelector('#settings-voice')?.value === 'cedar'")
     for name, value in chosen.items():
-        assert await setting(tab, name).input_value() == value
+        await expect(setting(tab, name)).to_have_value(value)
     await choose(tab, "voice", "")
     await until(lambda: _kept(here, before | {k: v for k, v in chosen.items() if k != "voice"}))
 
@@ -119,7 +119,7 @@ async def test_a_choice_that_memory_cannot_keep_stays_in_its_field_with_an_error
         here.memory.down = True
         await choose(tab, "voice", "cedar")
         await tab.sees("settings-said", "Memory is down")
-        assert await setting(tab, "voice").get_attribute("aria-invalid") == "true"
+        await expect(setting(tab, "voice")).to_have_attribute("aria-invalid", "true")
 
 
 async def test_choices_for_calls_are_not_in_the_memory_dialog(here: World, tab: Tab) -> None:
@@ -146,7 +146,7 @@ async def test_the_dialog_says_during_a_call_which_choices_apply_to_the_next(bro
         await tab.press("open-settings")
         await tab.sees("settings", "From the next call on")
         described = await setting(tab, "voice").get_attribute("aria-describedby")
-        assert await tab.page.locator(f"#{described}").inner_text() == "From the next call on"
+        await expect(tab.page.locator(f"#{described}")).to_have_text("From the next call on")
         assert await setting(tab, "speech_speed").count() == 1 and not await setting(tab, "speech_speed").is_visible()
 
 
@@ -172,7 +172,7 @@ async def test_theme_captions_and_interruptions_follow_the_user_to_every_browser
             await other.press("open-settings")
             assert not await other.page.get_by_label("Let me interrupt").is_checked()
             assert not await other.page.get_by_label("Captions").is_checked()
-            assert await setting(other, "theme").input_value() == "light"
+            await expect(setting(other, "theme")).to_have_value("light")
             await other.page.keyboard.press("Escape")
             await other.press("open-memory")
             await other.press("memory-erase")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from tests.support.browser import ELSEWHERE, WHOLE, Tab, launched, tab_in
 from tests.support.page import page_on_stand_in
@@ -134,7 +134,7 @@ async def test_an_ended_call_can_be_continued(tab: Tab, server: StandIn) -> None
     await tab.sees("state", "Call ended")
     await tab.press("new-conversation")
     await tab.sees("connect", "Start talking")
-    assert await tab.page.get_by_test_id("entry-user").count() == 0
+    await expect(tab.page.get_by_test_id("entry-user")).to_have_count(0)
     assert not await tab.page.get_by_test_id("summary").is_visible()
     await tab.connect()
     sent = [offer.get("conversation_id") for offer in server.offers]
@@ -160,7 +160,7 @@ async def test_push_to_talk_sends_sound_only_while_space_or_the_button_is_held(t
     await tab.page.keyboard.up("Space")
     assert await tab.page.evaluate(HEARD) is False
     await tab.page.get_by_test_id("composer-text").press("Space")
-    assert await tab.page.get_by_test_id("composer-text").input_value() == " "
+    await expect(tab.page.get_by_test_id("composer-text")).to_have_value(" ")
     assert await tab.page.evaluate(HEARD) is False
     await tab.page.get_by_test_id("hold").hover()
     await tab.page.mouse.down()
@@ -186,7 +186,7 @@ async def test_interruptions_can_be_switched_by_keyboard_and_follow_the_server(
     await tab.connect()
     await tab.press("open-settings")
     box = tab.page.get_by_label("Let me interrupt")
-    assert await box.is_checked()
+    await expect(box).to_be_checked()
     await box.focus()
     await tab.page.keyboard.press("Space")
     await until(lambda: server.interruptions == [False])
@@ -195,7 +195,7 @@ async def test_interruptions_can_be_switched_by_keyboard_and_follow_the_server(
     assert not await box.is_checked()
     server.publish("interruptions", allowed=True)
     await tab.page.wait_for_function("() => document.querySelector('[data-testid=interruptions]').checked")
-    assert await tab.text("floor") == "Speaking"
+    await expect(tab.page.get_by_test_id("floor")).to_have_text("Speaking")
 
 
 async def test_a_switch_returns_if_the_server_refuses_it(browser: Browser) -> None:
@@ -205,7 +205,7 @@ async def test_a_switch_returns_if_the_server_refuses_it(browser: Browser) -> No
         await tab.press("open-settings")
         await tab.page.get_by_test_id("interruptions").click()
         await tab.sees("notice", "This session has no live call.")
-        assert await tab.page.get_by_test_id("interruptions").is_checked()
+        await expect(tab.page.get_by_test_id("interruptions")).to_be_checked()
 
 
 async def test_a_pause_is_shown_as_the_turn_of_the_caller(tab: Tab, server: StandIn) -> None:
@@ -263,7 +263,7 @@ async def test_a_late_answer_can_be_asked_for_on_the_page(tab: Tab, server: Stan
     ])  # fmt: skip
     server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
     await tab.sees("entry-assistant", "Weather")
-    assert await tab.page.locator("[data-testid=entry-assistant] .source").inner_text() == "from cache"
+    await expect(tab.page.locator("[data-testid=entry-assistant] .source")).to_have_text("from cache")
     link = tab.page.locator("[data-testid=entry-assistant] a")
     assert await link.evaluate("(a) => [a.href, a.rel, a.textContent]") == [
         "https://www.example.org/a?b=c",
@@ -279,7 +279,7 @@ async def test_say_it_now_asks_only_once(tab: Tab, server: StandIn) -> None:
     await button.dblclick()
     await tab.sees("thinker-ask", "In a moment…")
     await tab.page.keyboard.press("Enter")
-    assert await button.is_disabled()
+    await expect(button).to_be_disabled()
     thinker(server, "complete", source="live")
     await tab.page.locator("[data-testid=thinker][data-state=complete]").wait_for()
     await button.wait_for(state="hidden")
@@ -293,7 +293,7 @@ async def test_a_citation_without_a_web_address_is_not_a_link(tab: Tab, server: 
     ])  # fmt: skip
     server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
     await tab.sees("entry-assistant", "<b>bold</b>")
-    assert await tab.page.locator(".citation[href], .citation b").count() == 0
+    await expect(tab.page.locator(".citation[href], .citation b")).to_have_count(0)
 
 
 # --- after the call ------------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ async def test_turns_are_announced_when_they_end(tab: Tab, server: StandIn) -> N
     server.publish("transcript_delta", role="assistant", item_id="a1", delta="It is")
     server.publish("floor", floor="assistant")
     await tab.sees("entry-assistant", "It is")
-    assert await tab.page.get_by_test_id("announcer").text_content() == ""
+    await expect(tab.page.get_by_test_id("announcer")).to_have_text("")
     server.publish("transcript", role="assistant", item_id="a1", content="It is raining.")
     announced = "(words) => document.querySelector('[data-testid=announcer]').textContent === words"
     await tab.page.wait_for_function(announced, arg="Assistant: It is raining.")
@@ -414,7 +414,7 @@ async def test_notices_are_listed_with_their_state(tab: Tab, server: StandIn) ->
     await tab.sees("notice-item", "Waiting")
     server.publish("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="told")
     await tab.page.locator("[data-testid=notice-item][data-state=told]").wait_for()
-    assert await tab.page.get_by_test_id("notice-item").count() == 1
+    await expect(tab.page.get_by_test_id("notice-item")).to_have_count(1)
 
 
 # --- a provider that refuses ---------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from playwright.async_api import expect
 
 from tests.support.browser import Tab
 from tests.support.standin import SESSION, StandIn
@@ -116,8 +117,8 @@ async def test_a_turn_can_be_chosen_by_keyboard_and_read_as_a_table(tab: Tab, se
     answers = [("answer_metrics", {"turn": turn, "answer_ms": ms}) for turn, ms in ((8, 1900), (9, 2000))]
     await page_with(server, tab, *events, *answers, *a_turn_with_a_thinker(10)[1:])
     await tab.sees("turn-medians", "Median of 9 turns 870 ms")
-    assert await tab.text("metrics-total") == "1270 ms"
-    assert await tab.page.get_by_test_id("turns").get_by_role("button").count() == 6
+    await expect(tab.page.get_by_test_id("metrics-total")).to_have_text("1270 ms")
+    await expect(tab.page.get_by_test_id("turns").get_by_role("button")).to_have_count(6)
     await tab.page.get_by_test_id("turns-slowest").focus()
     await tab.page.keyboard.press("Enter")
     await tab.page.keyboard.press("Tab")

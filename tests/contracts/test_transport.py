@@ -60,7 +60,7 @@ async def test_a_watcher_sees_the_frame_of_each_slot(open_rig: OpenRig) -> None:
         await rig.pass_time(600)
         assert slots[:3] == [None] * 3
         assert b"".join(frame for frame in slots if frame is not None) == speech
-        assert len(slots) == pytest.approx(700 / FRAME_MS, abs=3)
+        assert len(slots) <= 700 / FRAME_MS + 3  # a slot that is due too late is left out
 
 
 @on_every_wire

@@ -127,7 +127,7 @@ async def test_a_chosen_line_or_word_is_heard(browser: Browser, tmp_path: Path) 
         await tab.sees("player-play", "Play")
         await tab.page.get_by_test_id("player-position").fill("1")
         await tab.page.wait_for_function(f"() => {SOUNDING}.length === 1 && {SOUNDING}[0].startsWith('What')")
-        assert await tab.page.get_by_test_id("player-position").get_attribute("aria-valuetext") == "0:01 of 0:04"
+        await expect(tab.page.get_by_test_id("player-position")).to_have_attribute("aria-valuetext", "0:01 of 0:04")
         await tab.page.get_by_test_id("player-speed").select_option("2")
         assert await tab.page.evaluate("document.querySelector('.player audio').playbackRate") == 2
 
