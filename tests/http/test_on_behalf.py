@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.http.on_behalf import platform_user
+from backend.access.tenants import Tenant
 from tests.http.test_chat import shown_to_model
 from tests.http.test_keys import keyed, shown, token
 from tests.http.world import World
@@ -88,5 +88,7 @@ async def test_a_user_of_a_platform_is_neither_a_user_of_the_page_nor_an_operato
 @pytest.mark.document("002", "multiturn")
 @given(st.sets(st.tuples(st.from_regex(r"[A-Za-z0-9_.-]{1,32}", fullmatch=True), st.text(min_size=1)), min_size=2))
 def test_users_of_different_platforms_never_have_the_same_id(named: set[tuple[str, str]]) -> None:
-    assert len({platform_user(platform, user) for platform, user in named}) == len(named)
-    assert platform_user("a", "b-c") != platform_user("a-b", "c") and platform_user("a", "1") == platform_user("a", "1")
+    for platform_user in (Tenant("shop").platform_user, Tenant("shop", heir=True).platform_user):
+        assert len({platform_user(platform, user) for platform, user in named}) == len(named)
+        assert platform_user("a", "b-c") != platform_user("a-b", "c")
+        assert platform_user("a", "1") == platform_user("a", "1")
