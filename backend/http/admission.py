@@ -220,9 +220,8 @@ async def _require_admin(connection: HTTPConnection) -> None:
         raise Forbidden(
             "This token does not allow access to the admin page.", hint="Use ADMIN_TOKEN, or a token that does."
         )
-    address, hint = identity.principal.address, "It is ADMIN_TOKEN in the server's settings."
-    if identity.principal.credential == "oidc":
-        hint = "An operator signs in again after an hour, at /auth/login."
+    address = identity.principal.address
+    hint = "It is ADMIN_TOKEN in the server's settings. An operator who has signed in does so again after an hour."
     secret, attempt = here.services.settings.access.admin_token, bearer(connection)
     if secret is None and here.services.people.access.modes == {"open"}:
         raise NotFound("The admin page is off.", hint="Set ADMIN_TOKEN to 16 characters or more, and restart.")

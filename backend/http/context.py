@@ -127,15 +127,14 @@ def billing_of(connection: HTTPConnection) -> BillingSubject:
     """
     settings = context_of(connection).services.settings.budgets
     principal = principal_of(connection)
-    key = principal.key
     # A caller on this machine is not limited, unless the operator wants that.
     return BillingSubject(
         principal.user,
         principal.address,
         principal.credential,
-        key=key,
-        proven=bool(key) or _is_proven(connection, principal, settings.proven_after_h * 3600),
-        exempt=not key and is_from_here(connection) and not settings.limit_loopback,
+        key=principal.key,
+        proven=bool(principal.key) or _is_proven(connection, principal, settings.proven_after_h * 3600),
+        exempt=not principal.key and is_from_here(connection) and not settings.limit_loopback,
     )
 
 

@@ -38,6 +38,9 @@ async def test_no_key_reads_changes_or_erases_the_users_of_another(tmp_path: Pat
         assert (await program.delete("/api/me", headers=OF_MILL | ANA)).status_code == 200
         assert (await rooms(program, OF_SHOP), await rooms(program, OF_MILL)) == (["room"], [])
         assert (await program.get("/api/conversations", headers=OF_MILL | ANA)).status_code == 200, "not void by it"
+        assert "I am Ana." in (await program.get("/api/me/export", headers=OF_SHOP | ANA)).text
+        assert (await program.delete("/api/me", headers=OF_SHOP | ANA)).status_code == 200
+        assert await rooms(program, OF_SHOP) == []
 
 
 async def test_users_named_before_keys_were_tenants_belong_to_one_key(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ async def test_a_sign_in_makes_an_operator_for_an_hour(tmp_path: Path, issuer: s
             browser.cookies.set("caller", signatures.cookie(f"{OIDC_USER}root", admin=True, life_s=9 * ADMIN_AGE_S))
             overview = await browser.get("/api/admin/overview")
             assert overview.status_code == status and (await browser.get("/auth/state")).json()["signed_in"]
-        assert "/auth/login" in overview.json()["error"]["hint"]
+        assert "after an hour" in overview.json()["error"]["hint"]
 
 
 async def test_while_redis_is_away_no_user_is_signed_in(tmp_path: Path, issuer: str) -> None:
