@@ -115,9 +115,8 @@ class OpenIdProvider:
             endpoint = (await self._discovered()).get("end_session_endpoint")
         except SignInUnavailable:
             return ""
-        query = {"client_id": self._settings.client_id, "post_logout_redirect_uri": back, "id_token_hint": id_token}
-        if not id_token:
-            del query["id_token_hint"]
+        query = {"client_id": self._settings.client_id, "post_logout_redirect_uri": back}
+        query |= {"id_token_hint": id_token} if id_token else {}
         return str(httpx2.URL(str(endpoint)).copy_merge_params(query)) if endpoint else ""
 
     async def _exchanged(self, endpoint: str, code: str, sign_in: SignIn) -> str:
