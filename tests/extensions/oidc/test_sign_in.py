@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -150,7 +151,7 @@ async def test_a_sign_in_makes_an_operator_for_an_hour(tmp_path: Path, issuer: s
     ages = {-ADMIN_AGE_S + 60: 200, -ADMIN_AGE_S - 60: 401}
     async with signing(tmp_path, issuer) as here, here.browser() as browser:
         for ago, status in ages.items():
-            signatures = Signatures(b"k" * 32, token_age_s=60, clock=lambda ago=ago: time.time() + ago)
+            signatures = Signatures(b"k" * 32, token_age_s=60, clock=partial(float, time.time() + ago))
             browser.cookies.set("caller", signatures.cookie(f"{OIDC_USER}root", admin=True, life_s=9 * ADMIN_AGE_S))
             overview = await browser.get("/api/admin/overview")
             assert overview.status_code == status and (await browser.get("/auth/state")).json()["signed_in"]
