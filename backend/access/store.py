@@ -4,7 +4,7 @@
     epoch:{hash}     the number of times a user's cookies were revoked
     account:{hash}   list: the id under which the account's data is stored, then its visitor ids in other browsers
     bucket:{hash}    the Unix time at which a token bucket is full again, until then
-    platforms:heir   the id of the API key that has the users of platforms whose ids hold no key; empty: none
+    platforms:heir   the id of the API key that has the users of platforms with former ids; empty: none
 
 An *account* is a user who signs in. A visitor who wants it becomes the account at its first sign-in: the data stays
 under the visitor's id, which only a sign-in reaches from then on. What they take along from other browsers later stays
@@ -66,7 +66,10 @@ class AccessStore(RedisStore):
         return found
 
     async def bequeath(self, key: str) -> None:
-        """Give the users of platforms whose ids hold no key to `key`, once. An outage leaves it for the next start."""
+        """Give the users of platforms with former ids, which name no key, to `key`, once for all processes.
+
+        An outage leaves it for the next start.
+        """
         redis, heir = self._client.redis, ""
         with suppress(RedisError):
             if await redis.exists(HEIR):
@@ -77,7 +80,7 @@ class AccessStore(RedisStore):
             await redis.set(HEIR, heir, nx=True)
 
     async def heir(self) -> str:
-        """Return the key with the users of platforms whose ids hold no key; empty: none. Raises `MemoryUnavailable`."""
+        """Return the key that has the users of platforms with former ids; empty: none. Raises `MemoryUnavailable`."""
         if self._heir is None:
             found = await self._client.call(lambda redis: redis.get(HEIR))
             self._heir = found.decode() if found is not None else None

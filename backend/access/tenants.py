@@ -20,7 +20,7 @@ class Tenant:
     key: str
     """The id of the API key that signed the program's token."""
     heir: bool = False
-    """Whether it has the users of platforms whose ids were made before they held a key: `@platform-hash`."""
+    """Whether it has the users of platforms with former ids, which name no key: `@platform-hash`."""
     operator: bool = False
     """Whether the token grants `admin`, too, and so may name every user of this server."""
 
