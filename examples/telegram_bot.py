@@ -3,7 +3,8 @@
 Telegram sends each message to a webhook of yours (https://core.telegram.org/bots/api#setwebhook), and takes the answer
 in the webhook's own reply. The bot speaks for its users with a token that grants `on_behalf`:
 
-    export ACCESS=open,key API_KEYS=bot:$(openssl rand -hex 32) TELEGRAM_SECRET=$(openssl rand -hex 24)
+    export ACCESS=open,key API_KEYS=bot:$(openssl rand -hex 32) API_KEY_GRANTS=bot:on_behalf
+    export TELEGRAM_SECRET=$(openssl rand -hex 24)
     export ASSISTANT_TOKEN=$(.venv/bin/responder-thinker token telegram --grant on_behalf --days 90)
     make run &
     .venv/bin/uvicorn --app-dir examples telegram_bot:app --port 8100

@@ -65,12 +65,17 @@ export function deleteLink(id) {
   return request("DELETE", `/api/links/${encodeURIComponent(id)}`);
 }
 
-/** Whether users may sign in here, and whether this one has. @returns {Promise<{offered: boolean, signed_in: boolean}>} */
+/** Whether users may sign in here, whether this one has, and whether a visitor left something. @returns {Promise<{offered: boolean, signed_in: boolean, left: boolean}>} */
 export function getSignIn() {
   return request("GET", "/auth/state");
 }
 
-/** Sign out, in every browser. */
+/** Begin to sign in, and take along what the visitor left. @returns {Promise<{location: string}>} the provider's page */
+export function postSignIn() {
+  return request("POST", "/auth/login");
+}
+
+/** Sign out, in every browser. @returns {Promise<{location?: string}>} where the provider ends its own session */
 export function postSignOut() {
   return request("POST", "/auth/logout");
 }

@@ -21,8 +21,9 @@ from starlette.types import Scope
 
 from backend.access.access import Access
 from backend.access.addresses import address_key, is_from_here
-from backend.access.keys import ApiKeys, VerifiedToken, looks_signed
-from backend.access.principal import USER_GRANTS, Grant, Principal, ToolScope
+from backend.access.keys import TOOLS, ApiKeys, VerifiedToken, looks_signed
+from backend.access.principal import KEY, USER_GRANTS, Grant, Principal, ToolScope
+from backend.errors import NotAdmitted
 from backend.runtime.json_objects import Json
 from backend.settings.settings import Settings
 
@@ -38,6 +39,8 @@ COOKIE_AGE_S = 400 * 86_400
 """Seconds an identity lasts after its last renewal; browsers keep no cookie longer."""
 RENEW_AFTER_S = 30 * 86_400
 """Seconds after which an identity is signed again on the next visit."""
+ADMIN_AGE_S = 3_600
+"""Seconds for which a sign-in makes an operator. Then the provider is asked again, which may have changed its mind."""
 TOKEN_GRACE_S = 600
 """Seconds a token outlives the longest call, so that the end of the call can still be read."""
 TOKEN_AGE_UNLIMITED_S = 86_400
@@ -108,11 +111,15 @@ class Identity:
     opened: OpenedSession | None = None
     """The session that the request's token opens."""
     account: str = ""
-    """The visitor or signed-in user; all cookies of an account are revoked together. Empty without a cookie."""
+    """The visitor or signed-in user; all cookies of an account are revoked together. The token of an API key is an
+    account of its own. Empty without either.
+    """
     epoch: int = 0
     """How often the account's cookies had been revoked when the request's cookie was made."""
     origin: str = ""
     """The only origin that may show the token; empty: none was claimed."""
+    doubtful: bool = False
+    """Whether it could not be read if the cookie or the token was revoked."""
     opens: Json | None = None
     """What an extension's own credential opens; None: the request shows another kind of credential."""
 
@@ -242,8 +249,8 @@ class Credentials:
             return self._visitor(connection, address)
         if self.keys is not None and looks_signed(token):
             signed = self.keys.read(token)
-            principal = _key_principal(signed, address)
-            return Identity(principal, known=True, announce=False, origin=signed.claims.origin or "")
+            principal, origin = _key_principal(signed, address), signed.claims.origin or ""
+            return Identity(principal, known=True, announce=False, origin=origin, account=token_account(signed.id))
         visitor, opened = self._visitor(connection, address), self.signatures.opened(token)
         if opened is not None:
             visitor.opened, visitor.origin = opened, opened.origin
@@ -272,14 +279,21 @@ class Credentials:
             identity.account, identity.epoch, identity.age_s = known.account, known.epoch, known.age_s
         return identity
 
-    def forget_cookie(self, connection: HTTPConnection, identity: Identity) -> None:
-        """Treat the caller as a new user, because their cookie was revoked."""
+    def forget(self, connection: HTTPConnection, identity: Identity) -> None:
+        """Treat the caller as a new user, because their cookie was revoked. Raises `NotAdmitted` for a token."""
+        if identity.principal.key:
+            raise NotAdmitted("The operator has made this token void.", hint="Ask the operator for another.")
         address = identity.principal.address
         identity.principal = self._visitor(connection, address, stranger=True).principal
         identity.known, identity.announce = False, identity.opened is None
         identity.account, identity.epoch = "", 0
         if identity.opened is not None:
             identity.principal = _session_principal(address)
+
+
+def token_account(token_id: str) -> str:
+    """Return the account of one token of an API key. No visitor or user can have the same."""
+    return f"token {token_id}"
 
 
 def cookie_name(scheme: str, name: str = COOKIE) -> str:
@@ -311,22 +325,23 @@ def token_socket(scope: Scope) -> WriteRefusal | None:
 
 def _signed_in(known: KnownUser, address: str) -> Identity:
     """Return the identity of a user who has signed in at the OpenID provider."""
-    scope = ToolScope.OPERATOR if known.admin else ToolScope.SIGNED_IN
-    grants = USER_GRANTS | {Grant.ADMIN} if known.admin else USER_GRANTS
+    admin = known.admin and known.age_s < ADMIN_AGE_S
+    scope = ToolScope.OPERATOR if admin else ToolScope.SIGNED_IN
+    grants = USER_GRANTS | {Grant.ADMIN} if admin else USER_GRANTS
     principal = Principal(known.user, scope, grants, None, address, "oidc")
     return Identity(principal, known=True, announce=False, age_s=known.age_s, account=known.account, epoch=known.epoch)
 
 
 def _key_principal(signed: VerifiedToken, address: str) -> Principal:
-    """Return the principal of a token. It may use the tools it names, whatever their scope."""
-    named = signed.tools is not None or Grant.ADMIN in signed.grants
+    """Return the principal of a token. It may use the tools it names, whatever their scope, if its key may do that."""
+    named = (signed.tools is not None and TOOLS in signed.ceiling) or Grant.ADMIN in signed.grants
     return Principal(
         user=signed.user,
         scope=ToolScope.OPERATOR if named else ToolScope.SIGNED_IN,
         grants=signed.grants,
         tools=signed.tools,
         address=address,
-        credential=f"key {signed.key}",
+        credential=f"{KEY}{signed.key}",
         conversation=signed.claims.conversation,
     )
 

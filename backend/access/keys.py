@@ -2,14 +2,17 @@
 
 The key decides the algorithm, never the token (RFC 8725, 3.1): a secret signs with HS256; a public key verifies RS256,
 ES256 or EdDSA. `iat` and `exp` bound the life of a token: at most an hour, or a year for a token that grants only
-PROGRAM_GRANTS. Users belong to the key that names them; another key cannot reach them.
+PROGRAM_GRANTS. API_KEY_GRANTS bounds what the tokens of a key may grant. Users belong to the key that names them (see
+`tenants`).
 """
 
+import hashlib
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Annotated
 
 import jwt
@@ -20,9 +23,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, ValidationError
 
-from backend.access.principal import PROGRAM_GRANTS, Grant
+from backend.access.principal import PROGRAM_GRANTS, USER_GRANTS, Grant
 from backend.errors import NotAdmitted, SettingsError
-from backend.settings.access import KEY_FILE
+from backend.settings.access import KEY_FILE, AccessSettings, key_pairs
 
 LIFE_S = 3_600
 """Seconds a token may live."""
@@ -33,6 +36,12 @@ LEEWAY_S = 30
 LONGEST = 8_192
 """The most characters of a token; longer ones are ignored unread."""
 RSA_BITS_MIN = 2_048
+TOOLS = "tools"
+"""The part of a ceiling that lets tokens name tools that act with the operator's credentials."""
+OF_A_SECRET = frozenset[str]({*Grant, TOOLS}) - {Grant.ADMIN, Grant.ON_BEHALF}
+"""The ceiling of a secret, which a program of the operator holds, unless API_KEY_GRANTS names another."""
+OF_A_PUBLIC_KEY = frozenset[str](USER_GRANTS | {Grant.MCP_EXTERNAL})
+"""The ceiling of a public key: another party holds the private half."""
 SHAPE = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 """The shape of a JSON Web Token: a header that begins with {", and two dots. No other token of this server has it."""
 
@@ -69,14 +78,18 @@ class Claims(BaseModel):
     grants: GrantsClaim
     conversation: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
     origin: Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]{1,255}$")] | None = None
+    jti: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedToken:
-    """The claims of a valid token, and the key that signed it."""
+    """The claims of a valid token, the key that signed it, and the most that this key may grant."""
 
     key: str
     claims: Claims
+    id: str
+    """The id by which this one token can be made void: its key's id, a dot, and `jti` or a hash of the token."""
+    ceiling: frozenset[str]
 
     @property
     def user(self) -> str:
@@ -85,12 +98,10 @@ class VerifiedToken:
 
     @property
     def grants(self) -> frozenset[Grant]:
-        """The parts of the API that the token opens. `tools` opens MCP, too, and an operator may act for all users."""
+        """The parts of the API that the token opens. `tools` opens MCP, too, if the key may grant it."""
         granted = {grant for grant in Grant if getattr(self.claims.grants, grant)}
-        if self.claims.grants.tools is not None:
+        if self.claims.grants.tools is not None and Grant.MCP_EXTERNAL in self.ceiling:
             granted.add(Grant.MCP_EXTERNAL)
-        if Grant.ADMIN in granted:
-            granted.add(Grant.ON_BEHALF)
         return frozenset(granted)
 
     @property
@@ -102,12 +113,26 @@ class VerifiedToken:
 class ApiKeys:
     """The keys for tokens: they sign new ones, and verify those of requests."""
 
-    def __init__(self, keys: Mapping[str, str]) -> None:
-        """`keys` are secrets by their ids, or `file:` and the path of a public key.
+    def __init__(self, keys: Mapping[str, str], ceilings: Sequence[str] = ()) -> None:
+        """`keys` are secrets by their ids, or `file:` and the path of a public key; `ceilings` are API_KEY_GRANTS.
 
-        Raises `SettingsError` for a file that holds no usable key.
+        Raises `SettingsError` for a file that holds no usable key, or a ceiling of no such key or grant.
         """
         self._keys = {key_id: _usable(key_id, value) for key_id, value in keys.items()}
+        given = dict(_ceiling(each, self._keys) for each in ceilings)
+        if len(given) < len(ceilings):
+            raise SettingsError("API_KEY_GRANTS names a key twice.", hint="Write all its grants into one entry.")
+        self._ceilings = {
+            key_id: given.get(key_id, OF_A_SECRET if isinstance(key, str) else OF_A_PUBLIC_KEY)
+            for key_id, (key, _) in self._keys.items()
+        }
+        self.naming = next((key_id for key_id, ceiling in given.items() if Grant.ON_BEHALF in ceiling), "")
+        """The first key in API_KEY_GRANTS with programs that may name users; empty: none."""
+
+    @classmethod
+    def of(cls, settings: AccessSettings) -> "ApiKeys":
+        """Return the keys of these settings. Raises `SettingsError`."""
+        return cls(key_pairs(settings.api_keys), settings.api_key_grants)
 
     def sign(self, key_id: str, claims: Mapping[str, object], life_s: int = LIFE_S) -> str:
         """Return a token of `claims` that lives `life_s` seconds. Raises `SettingsError` for a key that cannot sign."""
@@ -118,8 +143,8 @@ class ApiKeys:
             hint = f"Keys that can sign: {', '.join(secrets) or 'none'}."
             raise SettingsError(f"API_KEYS has no secret for {key_id}.", hint=hint)
         now = int(time.time())
-        times = {"iat": now, "exp": now + life_s}
-        return jwt.encode({**claims, **times}, secrets[key_id], algorithm="HS256", headers={"kid": key_id})
+        payload = {"jti": token_hex(8), **claims, "iat": now, "exp": now + life_s}
+        return jwt.encode(payload, secrets[key_id], algorithm="HS256", headers={"kid": key_id})
 
     def read(self, token: str) -> VerifiedToken:
         """Return the claims of `token`. Raises `NotAdmitted`, which says what is wrong without showing the token."""
@@ -141,7 +166,11 @@ class ApiKeys:
         except ValidationError as error:
             named = ", ".join(sorted({".".join(map(str, each["loc"])) for each in error.errors()}))
             raise _refused(f"has missing or faulty claims: {named}") from None
-        signed = VerifiedToken(key_id, claims)
+        name = claims.jti or hashlib.sha256(token.encode()).hexdigest()[:32]
+        signed = VerifiedToken(key_id, claims, f"{key_id}.{name}", self._ceilings[key_id])
+        if excess := ", ".join(sorted(signed.grants - signed.ceiling)):
+            hint = f"To allow it, add it to what API_KEY_GRANTS names for {key_id}: see docs/howto/access.md."
+            raise NotAdmitted(f"The token grants {excess}, which its key may not.", hint=hint)
         life_s = PROGRAM_LIFE_S if signed.grants <= PROGRAM_GRANTS else LIFE_S
         if claims.exp - claims.iat > life_s:
             raise _refused(f"lives longer than {life_s} seconds")
@@ -155,6 +184,18 @@ def looks_signed(token: str) -> bool:
 
 def _refused(why: str) -> NotAdmitted:
     return NotAdmitted(f"The token {why}.", hint="Create a new one with a key from API_KEYS: see docs/howto/access.md.")
+
+
+def _ceiling(entry: str, keys: Mapping[str, object]) -> tuple[str, frozenset[str]]:
+    """Return the key of an entry of API_KEY_GRANTS, and the most that it may grant. Raises `SettingsError`."""
+    key_id, _, names = entry.partition(":")
+    ceiling = frozenset(names.split("+"))
+    if key_id not in keys or not ceiling <= {*Grant, TOOLS}:
+        raise SettingsError(
+            f"API_KEY_GRANTS holds {entry!r}, which is not an id of API_KEYS, a colon and grants.",
+            hint=f"Write id:grant+grant, of {', '.join([*Grant, TOOLS])}.",
+        )
+    return key_id, ceiling
 
 
 def _usable(key_id: str, value: str) -> tuple[str | PublicKey, str]:

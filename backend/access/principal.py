@@ -36,9 +36,11 @@ class Grant(StrEnum):
     MCP_COPILOT = "mcp_copilot"
     MCP_EXTERNAL = "mcp_external"
     ON_BEHALF = "on_behalf"
-    """Act for users that the program names: reminders at `/notification`, and `X-On-Behalf-Of` at `/mcp/…`."""
+    """Act for users of its key that the program names."""
 
 
+KEY = "key "
+"""The beginning of the credential of a principal with a token of an API key."""
 MCP_GRANTS = frozenset({Grant.MCP, Grant.MCP_COPILOT, Grant.MCP_EXTERNAL})
 PROGRAM_GRANTS = MCP_GRANTS | {Grant.NOTIFY, Grant.ON_BEHALF}
 """The grants of a program that keeps its token in its settings, such as an editor."""
@@ -76,9 +78,14 @@ class Principal:
     address: str
     """The client's address: an IPv4 address, or the /64 network of an IPv6 address."""
     credential: str
-    """The proof of identity: `none`, `cookie`, `oidc`, `key <id>` or `session`."""
+    """The proof of identity: `none`, `cookie`, `oidc`, `key <id>`, `session` or `admin token`."""
     conversation: str | None = None
     """The only conversation that the principal may name; None: any of its own."""
+
+    @property
+    def key(self) -> str:
+        """The id of the API key that signed the principal's token; empty: they show another credential."""
+        return self.credential.removeprefix(KEY) if self.credential.startswith(KEY) else ""
 
     @property
     def caller_scope(self) -> CallerScope:

@@ -4,10 +4,12 @@
     epoch:{hash}     the number of times a user's cookies were revoked
     account:{hash}   list: the id under which the account's data is stored, then its visitor ids in other browsers
     bucket:{hash}    the Unix time at which a token bucket is full again, until then
+    platforms:heir   the id of the API key that has the users of platforms with former ids; empty: none
 
-An *account* is a user who signs in. At the first sign-in the visitor becomes the account: the data stays under the
-visitor's id, which only a sign-in reaches from then on. Data of the same person as a visitor in other browsers stays
-separate, but is exported and erased with the account's data.
+An *account* is a user who signs in. A visitor who wants it becomes the account at its first sign-in: the data stays
+under the visitor's id, which only a sign-in reaches from then on. What they take along from other browsers later stays
+separate, but is exported and erased with the account's data. The token of an API key is an account, too, so that it
+can be revoked.
 """
 
 import hashlib
@@ -19,6 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from backend.errors import MemoryUnavailable
 from backend.storage.client import Pipe, RedisStore
@@ -32,6 +35,9 @@ ACCOUNT_IDS = 20
 """The most ids of one account; beyond that the oldest visitor is dropped."""
 TICKET_LIMIT = 128
 """The most characters of a ticket that are read."""
+HEIR = "platforms:heir"
+SCANNED = 500
+"""Keys in one step of the search for users of platforms."""
 
 
 class AccessStore(RedisStore):
@@ -43,6 +49,7 @@ class AccessStore(RedisStore):
         self._now = now
         self._epochs: OrderedDict[str, tuple[int, float]] = OrderedDict()
         """User → epoch, and the second until which the epoch counts as current."""
+        self._heir: str | None = None
 
     async def put_ticket(self, content: bytes, life_s: int) -> str:
         """Return a new ticket for `content`. Raises `MemoryUnavailable`."""
@@ -57,6 +64,27 @@ class AccessStore(RedisStore):
         """
         found: bytes | None = await self._client.call(lambda redis: redis.getdel(_sign_in(ticket[:TICKET_LIMIT])))
         return found
+
+    async def bequeath(self, key: str) -> None:
+        """Give the users of platforms with former ids, which name no key, to `key`, once for all processes.
+
+        An outage leaves it for the next start.
+        """
+        redis, heir = self._client.redis, ""
+        with suppress(RedisError):
+            if await redis.exists(HEIR):
+                return
+            async for _ in redis.scan_iter("user:@*", count=SCANNED):
+                heir = key
+                break
+            await redis.set(HEIR, heir, nx=True)
+
+    async def heir(self) -> str:
+        """Return the key that has the users of platforms with former ids; empty: none. Raises `MemoryUnavailable`."""
+        if self._heir is None:
+            found = await self._client.call(lambda redis: redis.get(HEIR))
+            self._heir = found.decode() if found is not None else None
+        return self._heir or ""
 
     async def change_bucket(self, name: str, change: Callable[[float], float], now: float) -> None:
         """Replace the Unix time at which a token bucket is full by the result of `change`.
@@ -76,11 +104,19 @@ class AccessStore(RedisStore):
         known, until = self._epochs.get(user, (None, 0.0))
         if known is not None and self._now() < until:
             return known
-        with suppress(MemoryUnavailable):
+        try:
             known = int(await self._client.call(lambda redis: redis.get(_epoch(user))) or 0)
-        if known is not None:
-            self._remember(user, known)
+        except MemoryUnavailable:
+            return None
+        self._remember(user, known)
         return known
+
+    async def is_revoked(self, user: str, epoch: int) -> bool | None:
+        """Return whether what was signed in that epoch is void; None while Redis does not answer and it may be."""
+        current = await self.epoch(user)
+        if current is None and self._epochs.get(user, (epoch, 0.0))[0] == epoch:
+            return None
+        return current != epoch  # A revocation that was seen once stays, whether Redis answers or not.
 
     async def revoke(self, user: str) -> int:
         """Make all existing cookies of the user void, and return the new epoch. Raises `MemoryUnavailable`."""

@@ -185,10 +185,11 @@ def token(
     """
     from backend.access.keys import ApiKeys
 
-    pairs = key_pairs(load_settings().access.api_keys)
+    settings = load_settings().access
+    pairs = key_pairs(settings.api_keys)
     granted: dict[str, object] = dict.fromkeys(grant, True)
     given = {name: value for name, value in (("conversation", conversation), ("origin", origin)) if value}
-    keys, tools = ApiKeys(pairs), {"tools": tool} if tool else {}
+    keys, tools = ApiKeys.of(settings), {"tools": tool} if tool else {}
     lives_s = days * 86_400 or minutes * 60
     made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, lives_s)
     keys.read(made)  # a wrong name is reported here, not when the token is used

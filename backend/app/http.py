@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fastapi import FastAPI
 
 from backend.access.access import Access
+from backend.access.keys import ApiKeys
 from backend.access.store import AccessStore
 from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
@@ -83,6 +84,8 @@ async def open_http(
             endpoints=endpoints,
             opened=opened,
         )
+        if "key" in access.modes and (naming := ApiKeys.of(settings.access).naming):
+            await access_store.bequeath(naming)
         yield build_app(services, foundation.installed.joined)
 
 

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from backend.notifications.delivery import ReminderDelivery, ReminderMetrics
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.notifications.notes import Notes, adopt_former_notes
+from backend.notifications.notes import Notes
 from backend.notifications.notices import NoticeRepository
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.service import ReminderService
@@ -63,8 +63,6 @@ async def open_notifications(
         stack.push_async_callback(delivery.close)
         service = ReminderService(reminders, delivery, memory, clock)
         notes = Notes(service, retention_s)
-        if delivers:
-            await adopt_former_notes(redis, notes)
         yield Notifications(dispatcher, notices, service, notes, metrics)
 
 

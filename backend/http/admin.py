@@ -9,6 +9,7 @@ import time
 
 from fastapi import APIRouter
 
+from backend.access.credentials import token_account
 from backend.http.context import Caller, Here
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import SecurityEvent, security_event
@@ -46,6 +47,17 @@ async def end_session(session_id: str, here: Here, caller: Caller) -> Json:
     handle = await here.services.calls.sessions.find(session_id)
     await handle.end("operator")
     security_event(SecurityEvent.ADMIN_ACT, caller.principal, "ended a call", session=handle.id)
+    return {"ok": True}
+
+
+@router.delete("/api/admin/tokens/{token_id:path}")
+async def void_token(token_id: str, here: Here, caller: Caller) -> Json:
+    """Make one token of an API key void, in all processes within five seconds. 503 while memory is out of reach.
+
+    Its id is the id of its key, a dot, and its `jti`; without one, the first 32 hexadecimal digits of its SHA-256.
+    """
+    await here.services.people.access_store.revoke(token_account(token_id))
+    security_event(SecurityEvent.CREDENTIALS_REVOKED, caller.principal, "a token", token=token_id)
     return {"ok": True}
 
 

@@ -26,7 +26,7 @@ from backend.errors import Forbidden, NotAdmitted, NotFound, TooMany, VoiceError
 from backend.http.context import admits_new_user, context_of, identity_of, principal_of
 from backend.http.errors import refuse
 from backend.http.headers import with_headers
-from backend.http.on_behalf import HEADER, may_name_user, speak_by_header
+from backend.http.on_behalf import HEADER, TURNS, speak_by_header
 
 Grants = Mapping[str, Grant | None]
 
@@ -123,19 +123,19 @@ class Admission:
         await self._app(scope, receive, send)
 
     async def _identify(self, scope: Scope) -> Identity:
-        """Return the identity of the request; a revoked cookie is ignored. Raises `VoiceError`."""
+        """Return the identity of the request; a revoked cookie is ignored. Raises `VoiceError`, as for a void token."""
         connection = HTTPConnection(scope)
         for own in self._credentials.own:
             if own.is_shown(connection):
                 shown = scope.setdefault("state", {})["identity"] = await own.identify(connection)
                 return shown
         identity = identity_in(scope, self._credentials)
-        if identity.principal.credential in ("cookie", "oidc"):
-            epoch = await self._store.epoch(identity.account)
-            if epoch is None:  # The data that the cookie opens is in the same Redis, which does not answer.
-                identity.principal = identity.principal.as_user()
-            elif epoch != identity.epoch:
-                self._credentials.forget_cookie(connection, identity)
+        if identity.account:
+            revoked = await self._store.is_revoked(identity.account, identity.epoch)
+            if revoked is None:
+                identity.doubtful, identity.principal = True, identity.principal.as_user()
+            elif revoked:
+                self._credentials.forget(connection, identity)
         return identity
 
     async def _make_user(self, scope: Scope, identity: Identity) -> None:
@@ -168,24 +168,29 @@ class Admission:
         connection = HTTPConnection(scope)
         prefix, grant = grant_for(scope["path"], self._grants)
         scope["state"]["prefix"] = prefix
+        program = principal_of(connection)
         if HEADER in connection.headers:
-            speak_by_header(connection, grant)
+            await speak_by_header(connection, grant)
         principal = principal_of(connection)
+        # A program may lack the grant itself if its body names a user who has it.
+        names_user = prefix in TURNS and Grant.ON_BEHALF in principal.grants
         if grant is Grant.ADMIN and grant not in principal.grants:
             await _require_admin(connection)
-        # A program may lack the grant itself if its body names a user who has it.
-        elif grant is not None and grant not in principal.grants and not may_name_user(principal, prefix):
+        elif grant is not None and grant not in principal.grants and not names_user:
             raise _refusal(principal, grant, self._credentials.access)
         elif grant in MCP_GRANTS:
             here = context_of(connection)
-            await here.programs.take(f"{principal.credential} {principal.user}", here.now())
+            await here.programs.take(f"{program.credential} {program.user}", here.now())
         scope["state"]["principal"] = principal_of(connection)  # for mounted applications, which are no routes
 
 
-def set_cookie(scheme: str, value: str, age_s: int, name: str = COOKIE) -> str:
-    """Return the header that makes a browser keep `value` for `age_s` seconds; 0: delete it."""
-    secure = "; Secure" if scheme == "https" else ""
-    return f"{cookie_name(scheme, name)}={value}; Path=/; Max-Age={age_s}; HttpOnly; SameSite=Lax{secure}"
+def set_cookie(scheme: str, value: str, age_s: int, name: str = COOKIE, path: str = "/") -> str:
+    """Return the header that makes a browser keep `value` for `age_s` seconds; 0: delete it.
+
+    Browsers bind a cookie to this host only if it is for the whole host.
+    """
+    secure, name = "; Secure" if scheme == "https" else "", cookie_name(scheme, name) if path == "/" else name
+    return f"{name}={value}; Path={path}; Max-Age={age_s}; HttpOnly; SameSite=Lax{secure}"
 
 
 def identity_in(scope: Scope, credentials: Credentials) -> Identity:
@@ -211,11 +216,12 @@ def _refusal(principal: Principal, grant: Grant, access: Access) -> VoiceError:
 async def _require_admin(connection: HTTPConnection) -> None:
     """Make the bearer of ADMIN_TOKEN an operator. Refuses all others, and counts wrong tokens."""
     here, identity = context_of(connection), identity_of(connection)
-    if identity.principal.credential.startswith("key "):
+    if identity.principal.key:
         raise Forbidden(
             "This token does not allow access to the admin page.", hint="Use ADMIN_TOKEN, or a token that does."
         )
-    address, hint = identity.principal.address, "It is ADMIN_TOKEN in the server's settings."
+    address = identity.principal.address
+    hint = "It is ADMIN_TOKEN in the server's settings. An operator who has signed in does so again after an hour."
     secret, attempt = here.services.settings.access.admin_token, bearer(connection)
     if secret is None and here.services.people.access.modes == {"open"}:
         raise NotFound("The admin page is off.", hint="Set ADMIN_TOKEN to 16 characters or more, and restart.")
@@ -223,7 +229,7 @@ async def _require_admin(connection: HTTPConnection) -> None:
         raise NotAdmitted("The admin page requires a token.", hint=hint)
     await here.attempts.check(address, here.now())
     if secret is not None and hmac.compare_digest(attempt.encode(), secret.get_secret_value().encode()):
-        as_admin = {"grants": frozenset({Grant.ADMIN}), "scope": ToolScope.OPERATOR, "credential": "key admin"}
+        as_admin = {"grants": frozenset({Grant.ADMIN}), "scope": ToolScope.OPERATOR, "credential": "admin token"}
         identity.principal = replace(identity.principal, **as_admin)  # type: ignore[arg-type]
         return
     await here.attempts.take(address, here.now())

@@ -39,8 +39,6 @@ from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins, allowed_hosts
 from backend.http.services import Services
 from backend.observability.request_metrics import RequestMetrics
-from backend.settings.access import key_pairs
-from backend.settings.settings import Settings
 
 MESSAGES_PER_MINUTE = 60
 """The most typed messages of one session."""
@@ -94,9 +92,9 @@ def build_app(
     reads forwarded headers itself, and only from TRUSTED_PROXIES.
     """
     settings = services.settings
-    keys = secret_keys(settings)
-    signatures = Signatures(keys, token_age_s=token_age_s(settings))
-    credentials = Credentials(signatures, services.people.access, _keys(settings), joined.credentials)
+    secrets, keys = secret_keys(settings), ApiKeys.of(settings.access) if "key" in settings.access.access else None
+    signatures = Signatures(secrets, token_age_s=token_age_s(settings))
+    credentials = Credentials(signatures, services.people.access, keys, joined.credentials)
 
     def rate(per_minute: int, what: str, name: str) -> Buckets:
         shared = services.people.access_store if settings.server.several_processes else None
@@ -133,7 +131,7 @@ def build_app(
     app.state.context = Context(
         services=services,
         signatures=signatures,
-        callers=Callers(keys[0]),
+        callers=Callers(secrets[0]),
         offers=rate(settings.limits.offers_per_minute, "new calls", "offers"),
         messages=rate(MESSAGES_PER_MINUTE, "messages", "messages"),
         pictures=rate(PICTURES_PER_MINUTE, "pictures", "pictures"),
@@ -153,8 +151,3 @@ def build_app(
     page.serve_page(app, services.frontend)
     services.state.metrics.watch_sessions(lambda: services.calls.registry.live)
     return app
-
-
-def _keys(settings: Settings) -> ApiKeys | None:
-    """Return the keys of accepted tokens; None where none is accepted. Raises `SettingsError` for a faulty key."""
-    return ApiKeys(key_pairs(settings.access.api_keys)) if "key" in settings.access.access else None

@@ -25,7 +25,7 @@ from backend.chat.client_messages import ClientMessage, as_turn
 from backend.chat.turn import ChatRequest, ChatTurn
 from backend.errors import BadField, BadRequest, Forbidden, NotFound, NotOwner
 from backend.http.bodies import ConversationId, documented, read_body
-from backend.http.context import Caller, Context, Here, identity_of, principal_of, spend, spending, take_permit
+from backend.http.context import CERTAIN, Caller, Context, Here, identity_of, principal_of, spend, spending, take_permit
 from backend.http.long_answers import json_response
 from backend.http.on_behalf import USER_LIMIT, speak_for
 from backend.http.services import forget_conversation, forgetting
@@ -116,7 +116,7 @@ async def singleturn(request: Request, here: Here) -> Response:
     return await _answer(request, here, SingleTurn)
 
 
-@router.get("/api/conversations")
+@router.get("/api/conversations", dependencies=CERTAIN)
 async def list_conversations(
     here: Here,
     request: Request,
@@ -136,7 +136,7 @@ async def list_conversations(
     return {"conversations": [asdict(note) for note in notes if principal.opens(note.id)]}
 
 
-@router.get("/api/conversations/{conversation_id}")
+@router.get("/api/conversations/{conversation_id}", dependencies=CERTAIN)
 async def show_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Return what was said by voice and text, oldest first. 404 when it does not exist or is another user's."""
     user = _owner(request, conversation_id)
@@ -148,7 +148,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
     return {"conversation_id": conversation_id, "busy": busy, "messages": to_builtins(messages)}
 
 
-@router.get("/api/conversations/{conversation_id}/export")
+@router.get("/api/conversations/{conversation_id}/export", dependencies=CERTAIN)
 async def export_conversation(request: Request, here: Here, conversation_id: str) -> Response:
     """Return all data of a conversation as a file, with tool calls and costs. 404 when there is none."""
     user, ledger = _owner(request, conversation_id), here.services.data.ledger
@@ -166,7 +166,7 @@ async def cancel_turn(request: Request, here: Here, conversation_id: str) -> Jso
     return {"cancelled": await here.services.work.chat.cancel(user, conversation_id)}
 
 
-@router.delete("/api/conversations/{conversation_id}")
+@router.delete("/api/conversations/{conversation_id}", dependencies=CERTAIN)
 async def delete_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Stop the conversation's answer, end its calls, and forget it. 503 when memory is out of reach: ask again."""
     user = _owner(request, conversation_id)
@@ -205,7 +205,7 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
         await here.turns.take(identity.user if identity.known else address_key(request), here.now())
     body = await read_body(request, model)
     if body.user_id is not None:
-        speak_for(request, body.platform or "api", body.user_id)
+        await speak_for(request, body.platform or "api", body.user_id)
     elif is_program and not (identity.user and Grant.CHAT in identity.principal.grants):
         raise Forbidden("The request names no user.", hint="Send user_id and platform.")
     if is_program:

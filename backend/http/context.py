@@ -20,6 +20,7 @@ from backend.access.credentials import Identity, Signatures
 from backend.access.principal import Principal
 from backend.access.rates import Buckets
 from backend.access.usage import Resource
+from backend.errors import MemoryUnavailable
 from backend.http.callers import Callers
 from backend.http.services import Services
 from backend.sessions.handles import SessionHandle
@@ -30,8 +31,6 @@ SESSION_ID_LIMIT = 64
 """The most characters of a session id that are read."""
 VISITORS = frozenset({"none", "cookie", "session"})
 """Credentials that every visitor gets. On the server's own machine they may reach every tool, but prove nothing."""
-KEY = "key "
-"""The beginning of the credential of a principal with a token of an API key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +99,15 @@ def principal_of(connection: HTTPConnection) -> Principal:
     return identity_of(connection).principal
 
 
+def require_certainty(connection: HTTPConnection) -> None:
+    """Guard what is kept longer than a call: recordings, past conversations, exports. Calls and turns go on.
+
+    Raises `MemoryUnavailable` where it cannot be read if the cookie or the token was revoked.
+    """
+    if identity_of(connection).doubtful:
+        raise MemoryUnavailable("It cannot be checked now if you are still signed in.", hint="Try again in a moment.")
+
+
 async def own_session(request: Request, session_id: str) -> SessionHandle:
     """Return the session in the path, for its owner or the bearer of its token. Raises `NotFound` for everyone else."""
     return await context_of(request).session(session_id, identity_of(request))
@@ -107,6 +115,8 @@ async def own_session(request: Request, session_id: str) -> SessionHandle:
 
 Here = Annotated[Context, Depends(context_of)]
 Caller = Annotated[Identity, Depends(identity_of)]
+CERTAIN = [Depends(require_certainty)]
+"""The dependencies of a route to what is kept."""
 OwnSession = Annotated[SessionHandle, Depends(own_session)]
 
 
@@ -117,15 +127,14 @@ def billing_of(connection: HTTPConnection) -> BillingSubject:
     """
     settings = context_of(connection).services.settings.budgets
     principal = principal_of(connection)
-    key = principal.credential.removeprefix(KEY) if principal.credential.startswith(KEY) else ""
     # A caller on this machine is not limited, unless the operator wants that.
     return BillingSubject(
         principal.user,
         principal.address,
         principal.credential,
-        key=key,
-        proven=bool(key) or _is_proven(connection, principal, settings.proven_after_h * 3600),
-        exempt=not key and is_from_here(connection) and not settings.limit_loopback,
+        key=principal.key,
+        proven=bool(principal.key) or _is_proven(connection, principal, settings.proven_after_h * 3600),
+        exempt=not principal.key and is_from_here(connection) and not settings.limit_loopback,
     )
 
 

@@ -19,7 +19,7 @@ from backend.access.usage import WRITE
 from backend.errors import MemoryUnavailable, VoiceError
 from backend.http.admission import set_cookie
 from backend.http.bodies import documented, read_body
-from backend.http.context import Caller, Context, Here, billing_of, holding, spending, take_permit
+from backend.http.context import CERTAIN, Caller, Context, Here, billing_of, holding, spending, take_permit
 from backend.http.long_answers import json_response
 from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events
@@ -86,7 +86,7 @@ async def show_usage(request: Request, here: Here) -> Json:
     return await here.services.people.budgets.shown_to(billing_of(request))
 
 
-@router.get("/api/me/export")
+@router.get("/api/me/export", dependencies=CERTAIN)
 async def export_me(here: Here, caller: Caller) -> Response:
     """Return everything that is stored about the caller, by store, as a file."""
     everything: Json = await _stored_of(here, caller.user)
@@ -107,7 +107,7 @@ async def show_notices(here: Here, caller: Caller) -> Json:
     }
 
 
-@router.delete("/api/me")
+@router.delete("/api/me", dependencies=CERTAIN)
 async def forget_me(request: Request, response: Response, here: Here, caller: Caller) -> Json:
     """End the caller's calls, erase all data, and void every cookie. 503 when something could not be erased: ask again.
 
@@ -120,7 +120,8 @@ async def forget_me(request: Request, response: Response, here: Here, caller: Ca
         raise failures[-1]
     later = await asyncio.gather(*map(here.services.data.delete_elsewhere, users))
     await access_store.unlink(caller.account)
-    await access_store.revoke(caller.account or caller.user)  # Last: until then the same cookie may ask again.
+    if not caller.principal.key:  # The token of a program outlives what it erases for one of its users.
+        await access_store.revoke(caller.account or caller.user)  # Last: until then the same cookie may ask again.
     response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     security_event(SecurityEvent.DATA_ERASED, caller.principal, "the user asked")
     unfinished = sorted({name for names in later for name in names})
@@ -210,5 +211,4 @@ async def _stream(page: PageStream, here: Context, caller: Identity) -> AsyncGen
 
 
 async def _is_revoked(here: Context, caller: Identity) -> bool:
-    known = await here.services.people.access_store.epoch(caller.account) if caller.account else None
-    return known is not None and known != caller.epoch
+    return bool(caller.account and await here.services.people.access_store.is_revoked(caller.account, caller.epoch))

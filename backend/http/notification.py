@@ -1,7 +1,7 @@
 """`/notification` sets, lists and cancels reminders, for users (by cookie) and the operator's programs (by token).
 
 A cookie can see and set only its own user's reminders. A bearer token needs the grant `notify`, and acts for its own
-user, or, with the grant `on_behalf`, for the user that the request names.
+user, or, with the grant `on_behalf`, for the user of its key that the request names.
 """
 
 from typing import Annotated
@@ -9,11 +9,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, StrictBool, StringConstraints
 
-from backend.access.principal import Grant
+from backend.access.tenants import Tenant
 from backend.access.usage import WRITE
 from backend.errors import Forbidden, NotFound, NotOwner
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Here, spend
+from backend.http.on_behalf import tenant_at
 from backend.runtime.json_objects import Json
 
 ME = "me"
@@ -42,25 +43,25 @@ class NewNotification(BaseModel):
     interruptible: StrictBool = True
 
 
-async def acting_for(request: Request, here: Here, caller: Caller) -> str:
-    """Return the user for which the caller acts, and count the request; empty for a program that acts for all users.
+async def acting_for(request: Request, here: Here, caller: Caller) -> Tenant | str:
+    """Return the user for which the caller acts, and count the request; for a program, the users that it may name.
 
     Raises `TooMany`.
     """
-    if Grant.ON_BEHALF in caller.principal.grants:
-        return ""
+    if tenant := await tenant_at(request):
+        return tenant
     await here.messages.take(f"notification {caller.user}", here.now())
     return caller.user
 
 
-ActingFor = Annotated[str, Depends(acting_for)]
+ActingFor = Annotated[Tenant | str, Depends(acting_for)]
 
 
 @router.post("/notification", status_code=201, openapi_extra=documented(NewNotification))
 async def set_notification(request: Request, here: Here, acting_for: ActingFor) -> Json:
     """Set a reminder. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
     body = await read_body(request, NewNotification)
-    if acting_for:
+    if isinstance(acting_for, str):
         await spend(request, WRITE)
     user = _named(body.user, acting_for)
     if not user:
@@ -74,8 +75,11 @@ async def set_notification(request: Request, here: Here, acting_for: ActingFor) 
 
 @router.post("/notification/execute")
 async def execute_notifications(here: Here, acting_for: ActingFor) -> dict[str, int]:
-    """Deliver the reminders that are due: the caller's, or all users' for a program that may act for all."""
-    return await here.services.news.reminders.delivery.execute(acting_for or None)
+    """Deliver the reminders that are due: the caller's, or those of all users that a program may name."""
+    delivery = here.services.news.reminders.delivery
+    if isinstance(acting_for, Tenant):
+        return await delivery.execute(among=acting_for.reaches)
+    return await delivery.execute(acting_for)
 
 
 @router.get("/notification/{user_id}")
@@ -98,14 +102,14 @@ async def cancel_notification(user_id: str, notification_id: str, here: Here, ac
     return {"canceled": canceled}
 
 
-def _named(named: str, acting_for: str) -> str:
-    """Return the user that `named` means; empty when the caller may not act for that user."""
-    if named == ME:
-        return acting_for
-    return named if acting_for in ("", named) else ""
+def _named(named: str, acting_for: Tenant | str) -> str:
+    """Return the id of the user that `named` means; empty when the caller may not act for that user."""
+    if isinstance(acting_for, Tenant):
+        return "" if named == ME else acting_for.user(named)
+    return acting_for if named in (ME, acting_for) else ""
 
 
-def _own(user_id: str, acting_for: str) -> str:
+def _own(user_id: str, acting_for: Tenant | str) -> str:
     user = _named(user_id[:128], acting_for)
     if not user:
         raise NotOwner(NOTHING, hint=NOTHING_HINT)

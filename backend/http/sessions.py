@@ -5,7 +5,7 @@ from fastapi import APIRouter, BackgroundTasks, Request, Response
 from backend.access.addresses import address_key
 from backend.http.bodies import Interruptions, NewSession, ShownPicture, TypedMessage, documented, read_body
 from backend.http.calls import admit_call, reserve, ticket
-from backend.http.context import Caller, Here, OwnSession, billing_of
+from backend.http.context import Caller, Here, OwnSession, billing_of, require_certainty
 from backend.http.long_answers import json_response
 from backend.http.services import forget_conversation, forgetting
 from backend.media.pictures import checked_picture
@@ -75,12 +75,13 @@ async def switch_interruptions(request: Request, here: Here, session: OwnSession
 
 
 @router.delete("/api/sessions/{session_id}")
-async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Json:
+async def delete_session(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
     """End the call and forget it; for its owner, the conversation, too. 503 when memory is out of reach: ask again."""
     conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
         if session.owner == caller.user:  # A token opens the call, not what was said before it.
+            require_certainty(request)
             await forget_conversation(here.services, session.owner, conversation_id)
     await session.forget()
     return {"ok": True}

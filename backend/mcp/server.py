@@ -40,10 +40,9 @@ def tool_server(registry: Registry) -> Server[Any]:
     """Return the SDK's server over `registry`."""
 
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        caller = _caller(context)  # Tools that need a user are hidden from a client without one.
-        hidden = {tool.name for tool in registry.offered() if tool.requires_auth and not caller.principal.user}
+        caller = _caller(context)
         shown = registry.get_mcp_tools(caller.client, caller.principal.caller_scope)
-        return ListToolsResult(tools=[Tool.model_validate(each) for each in shown if each["name"] not in hidden])
+        return ListToolsResult(tools=[Tool.model_validate(each) for each in shown])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         caller = _caller(context)

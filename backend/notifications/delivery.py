@@ -107,14 +107,16 @@ class ReminderDelivery:
         """Check for due reminders now, since one was set or changed."""
         self._changed.set()
 
-    async def execute(self, owner: str | None = None) -> dict[str, int]:
-        """Attempt to deliver the due reminders of `owner` or all users; return the number of each outcome.
+    async def execute(
+        self, owner: str | None = None, among: Callable[[str], bool] = lambda owner: True
+    ) -> dict[str, int]:
+        """Attempt to deliver the due reminders of `owner` or all users `among`; return the number of each outcome.
 
         Raises `MemoryUnavailable`.
         """
         now = self.clock()
         if owner is None:
-            ready, _ = await self.reminders.due(now, EXECUTE_LIMIT)
+            ready = [key for key in (await self.reminders.due(now, EXECUTE_LIMIT))[0] if among(key[0])]
         else:
             ready = [(owner, each.id) for each in await self.reminders.all_of(owner) if 0 < each.wakes_at <= now]
         tasks = [self._begin(key) for key in ready]

@@ -10,17 +10,13 @@ note, since a model may repeat a call. Methods may raise `MemoryUnavailable`.
 
 import hashlib
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import msgspec
 from msgspec.structs import replace
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
-from backend.errors import BadRequest, MemoryUnavailable, TooMany
+from backend.errors import BadRequest
 from backend.language.moments import words
 from backend.notifications.reminders import Reminder
 from backend.notifications.schedule import note_time
@@ -32,10 +28,6 @@ RESOLVED_S = 30 * 86_400
 SPOKEN_OF_S = 1_800.0
 """Seconds for which "it" means the note that was mentioned last."""
 LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask the user if it is not clear."
-SCANNED = 500
-"""Keys in one step of the search for former lists."""
-ADOPTED = "notes:adopted"
-"""The key that says that no former lists are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,39 +139,3 @@ def _shown(note: Reminder) -> dict[str, str | bool]:
     elif note.due or (note.told_at and not note.at):
         data["is_due"] = True
     return data
-
-
-class _FormerNote(msgspec.Struct):
-    """A note of the former list `user:{id}:notes`."""
-
-    text: str
-    due: str = ""
-    resolved: float = 0.0
-
-
-_former = msgspec.json.Decoder(list[_FormerNote])
-
-
-async def adopt_former_notes(redis: Redis, notes: Notes) -> None:
-    """Turn open notes of former lists into reminders, once. An outage leaves the rest for the next start.
-
-    A list that cannot be read, or exceeds a user's limit, stays as it is.
-    """
-    with suppress(RedisError, MemoryUnavailable):
-        if await redis.exists(ADOPTED):
-            return
-        async for name in redis.scan_iter("user:*:notes", count=SCANNED):
-            owner = name.decode().removeprefix("user:").removesuffix(":notes")
-            with suppress(msgspec.DecodeError, BadRequest, TooMany):
-                for note in _former.decode(await redis.get(name) or b"[]"):
-                    if not note.resolved:
-                        await _adopt(notes, owner, note)
-                await redis.delete(name)
-        await redis.set(ADOPTED, 1)
-
-
-async def _adopt(notes: Notes, owner: str, note: _FormerNote) -> None:
-    try:
-        await notes.create(owner, note.text, note.due, "")
-    except BadRequest:  # Its time has passed.
-        await notes.create(owner, note.text, "", "")

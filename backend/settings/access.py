@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
 
-from backend.settings.network import Origins, as_list, split
+from backend.settings.network import Names, Origins, as_list, split
 from backend.settings.plugin import PluginSettings
 
 AccessMode = Literal["open", "key", "oidc"]
@@ -53,6 +53,9 @@ class AccessSettings(PluginSettings):
     )
     api_keys: SecretStr | None = Field(
         None, description="Keys that sign tokens (ACCESS=key), id:secret, comma-separated; id:file:PATH: a public key."
+    )
+    api_key_grants: Names = Field(
+        [], description="The most that tokens of a key grant, id:grant+grant, comma-separated; see access.md."
     )
     secret_key: SecretStr | None = Field(
         None,

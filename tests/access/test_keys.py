@@ -15,9 +15,12 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key a
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.utils import base64url_encode
 from pydantic import SecretStr
+from starlette.requests import HTTPConnection
 
+from backend.access.access import Access
+from backend.access.credentials import Credentials, Signatures
 from backend.access.keys import LIFE_S, PROGRAM_LIFE_S, ApiKeys
-from backend.access.principal import Grant
+from backend.access.principal import Grant, ToolScope
 from backend.errors import NotAdmitted, SettingsError
 from backend.settings.access import key_pairs
 
@@ -84,14 +87,53 @@ def test_a_faulty_token_is_refused_with_the_reason(made: dict[str, Any], why: st
 
 
 def test_a_token_for_tools_only_may_be_valid_for_a_year() -> None:
-    granted = {"mcp": True, "notify": True, "on_behalf": True}
+    granted = {"mcp": True, "notify": True, "mcp_external": True}
     assert keys().read(token(iat=NOW, exp=NOW + PROGRAM_LIFE_S, grants=granted)).user == "shop.ada"
+
+
+@pytest.mark.parametrize(
+    ("granted", "ceiling", "excess"),
+    [
+        ({"admin": True}, (), "admin"),
+        ({"on_behalf": True}, (), "on_behalf"),
+        ({"chat": True, "memory": True}, ("shop:chat+call",), "memory"),
+        ({"chat": True}, ("other:chat", "shop:call"), "chat"),
+        ({"chat": True, "mcp": True, "tools": ["calculate"]}, (), ""),
+        ({"admin": True, "on_behalf": True}, ("shop:admin+on_behalf",), ""),
+        ({"call": True, "tools": ["calculate"]}, ("shop:call",), ""),
+    ],
+)
+def test_a_key_grants_at_most_what_the_operator_gave_it(
+    granted: dict[str, Any], ceiling: tuple[str, ...], excess: str
+) -> None:
+    of_shop = ApiKeys({"shop": SECRET, "other": "o" * 32}, ceiling)
+    if not excess:
+        assert of_shop.read(token(grants=granted)).grants == {Grant(each) for each in granted if each != "tools"} | (
+            {Grant.MCP_EXTERNAL} if "tools" in granted and not ceiling else set()
+        )
+        return
+    with pytest.raises(NotAdmitted, match=f"grants {excess}, which") as refused:
+        of_shop.read(token(grants=granted))
+    assert "API_KEY_GRANTS" in refused.value.hint and "shop" in refused.value.hint
+
+
+@pytest.mark.parametrize("entry", ["shop", "shop:", "shop:everything", "nobody:call", "call", "shop:call,shop:admin"])
+def test_a_ceiling_of_no_key_or_no_grant_is_refused_as_a_setting(entry: str) -> None:
+    with pytest.raises(SettingsError, match="API_KEY_GRANTS"):
+        ApiKeys({"shop": SECRET}, entry.split(","))
 
 
 @pytest.mark.parametrize("nonsense", ["eyJ.a.b", "eyJhbGciOiJIUzI1NiJ9.e30.x", "eyJ" + "a" * 10_000 + ".b.c"])
 def test_a_string_that_only_looks_like_a_token_is_refused(nonsense: str) -> None:
     with pytest.raises(NotAdmitted):
         keys().read(nonsense)
+
+
+def scope_of(given: ApiKeys, shown: str) -> ToolScope:
+    """Return how far a caller with this token is trusted."""
+    headers = [(b"authorization", f"Bearer {shown}".encode())]
+    connection = HTTPConnection({"type": "http", "headers": headers, "client": ("203.0.113.9", 9)})
+    return Credentials(Signatures(b"k" * 32, token_age_s=9), Access(), given).identify(connection).principal.scope
 
 
 def public_pem(private: Any, folder: Path) -> Path:
@@ -116,6 +158,12 @@ def test_a_public_key_reads_only_what_its_private_half_signed(
     file = public_pem(private, tmp_path)
     partner = ApiKeys(key_pairs(SecretStr(f"partner:file:{file}")))
     assert partner.read(token(private, "partner", algorithm)).user == "partner.ada"
+    for beyond in ("admin", "on_behalf", "mcp", "mcp_copilot"):
+        with pytest.raises(NotAdmitted, match=beyond):
+            partner.read(token(private, "partner", algorithm, grants={beyond: True}))
+    named = {"call": True, "tools": ["github_issue"]}
+    assert scope_of(partner, token(private, "partner", algorithm, grants=named)) is ToolScope.SIGNED_IN
+    assert scope_of(keys(), token(grants=named)) is ToolScope.OPERATOR, "a program of the operator names any tool"
     signed, _, _ = token(kid="partner").encode().rpartition(b".")  # the forger uses the public key as a secret
     forged = signed + b"." + base64url_encode(hmac.digest(file.read_bytes(), signed, "sha256"))
     for faulty in (forged.decode(), token(generate(), "partner", algorithm)):

@@ -124,17 +124,6 @@ async def test_another_user_can_neither_read_nor_change_a_conversation(tmp_path:
         assert len((await ana.get("/api/conversations/c1")).json()["messages"]) == 4
 
 
-async def test_the_token_of_a_session_opens_no_conversation_of_its_owner(tmp_path: Path) -> None:
-    async with world(tmp_path, scenes=(["One."], ["Two."])) as here, here.browser() as browser:
-        ticket = await place_call(browser)
-        await say(browser, "Hello.", conversation_id=ticket["conversation_id"])
-        async with here.browser(headers={"authorization": f"Bearer {ticket['token']}"}) as program:
-            asked = {"message": "x", "conversation_id": ticket["conversation_id"]}
-            assert (await program.post("/api/multiturn", json=asked)).status_code == 403
-            assert (await program.get(f"/api/conversations/{ticket['conversation_id']}")).status_code == 403
-            assert (await program.get("/api/conversations")).status_code == 403
-
-
 async def test_the_token_of_a_session_ends_the_call_but_keeps_the_conversation(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["One."],)) as here, here.browser() as browser:
         ticket = await place_call(browser)

@@ -9,11 +9,14 @@ import pytest
 
 from backend.access.access import Access
 from backend.access.keys import ApiKeys
+from backend.access.principal import Grant
 from backend.app.extensions import installed
 from backend.http.admission import GRANTS, grant_for
 from tests.http.world import SDP, World, message_of, world
 
 SECRET = "s" * 32
+KEYS = f"shop:{SECRET},mill:{SECRET[:-1]}t"
+EVERYTHING = "+".join([*Grant, "tools"])
 PAGE = "https://shop.example"
 OF_EACH_GRANT = {
     "call": ("GET", "/api/sessions"),
@@ -32,7 +35,8 @@ async def keyed(directory: Path, *modes: str, **options: Any) -> AsyncIterator[W
     """Run a server that admits by keys only, or by `modes`."""
     access = Access(frozenset(modes or ("key",)))  # type: ignore[arg-type]
     options["services_with"] = {"access": access} | options.get("services_with", {})
-    async with world(directory, access=list(access.modes), api_keys=f"shop:{SECRET}", **options) as here:
+    keys = {"api_keys": KEYS, "api_key_grants": f"shop:{EVERYTHING},mill:{EVERYTHING}"}
+    async with world(directory, access=list(access.modes), **keys | options) as here:
         yield here
 
 

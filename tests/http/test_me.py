@@ -47,11 +47,14 @@ async def test_the_profile_of_a_stranger_is_empty(browser: Browser) -> None:
 
 async def test_the_token_of_a_session_opens_no_data_of_its_owner(here: World, browser: Browser) -> None:
     await learn(here, browser)
-    token = (await place_call(browser))["token"]
-    async with here.browser(headers={"authorization": f"Bearer {token}"}) as program:
+    ticket = await place_call(browser, conversation_id="c1")
+    async with here.browser(headers={"authorization": f"Bearer {ticket['token']}"}) as program:
         for method in ("GET", "DELETE", "PATCH"):
             assert (await program.request(method, "/api/me")).status_code == 403
-        assert (await program.get("/api/me/export")).status_code == 403
+        for path in ("/api/me/export", "/api/conversations", "/api/conversations/c1"):
+            assert (await program.get(path)).status_code == 403
+        asked = {"message": "x", "conversation_id": "c1"}
+        assert (await program.post("/api/multiturn", json=asked)).status_code == 403
     assert (await browser.get("/api/me")).json()["facts"] == ["has a dog"]
 
 

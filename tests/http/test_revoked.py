@@ -4,13 +4,19 @@ import asyncio
 from pathlib import Path
 
 from fakeredis import FakeAsyncRedis, FakeServer
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 
 from backend.access.access import Access
 from backend.access.credentials import OIDC_USER, Signatures
 from backend.access.store import CACHED_S, AccessStore
+from backend.app.extensions import installed
+from backend.http.app import ROUTES
+from backend.http.context import require_certainty
 from backend.http.page_streams import PageStreams
 from backend.testing.memory import FakeMemory
-from tests.http.world import Browser, World, place_call, world
+from tests.http.test_keys import keyed, shown, token
+from tests.http.world import Browser, World, message_of, place_call, world
 
 PROXIED = {"x-forwarded-proto": "https", "x-forwarded-for": "203.0.113.9"}
 
@@ -51,6 +57,66 @@ async def test_visitors_keep_their_identity_while_redis_is_away(tmp_path: Path) 
         call = await place_call(browser)
         assert here.registry.find(call["session_id"]).owner == "ada"
         assert browser.cookies["caller"] == cookie
+
+
+KEPT = [
+    ("GET", "/api/conversations"),
+    ("GET", "/api/conversations/c1"),
+    ("GET", "/api/conversations/c1/export"),
+    ("DELETE", "/api/conversations/c1"),
+    ("GET", "/api/me/export"),
+    ("DELETE", "/api/me"),
+]
+
+
+async def test_what_is_kept_is_closed_while_it_cannot_be_read_which_cookies_are_void(tmp_path: Path) -> None:
+    server, now = FakeServer(), [0.0]
+    services = {"access_store": AccessStore(FakeAsyncRedis(server=server), lambda: now[0])}
+    visitor = {"cookie": f"caller={Signatures(b'k' * 32, token_age_s=60).cookie('ada')}"}
+    program = shown(token("call", "chat", "memory"))
+    async with keyed(tmp_path, "open", "key", services_with=services, scenes=[["One."], ["Two."]]) as here:
+        async with here.browser() as known:
+            for credential in (visitor, program):  # this process has seen both before
+                assert (await known.get("/api/me/export", headers=credential)).status_code == 200
+        server.connected, now[0] = False, CACHED_S
+        for credential in (visitor, program):
+            async with here.browser(headers=credential) as browser:
+                for method, path in KEPT:
+                    refused = await browser.request(method, path)
+                    assert refused.status_code == 503 and "checked" in message_of(refused), path
+                assert (await browser.post("/api/multiturn", json={"message": "Hello."})).status_code == 200
+                call = await place_call(browser)
+                deleted = await browser.delete(f"/api/sessions/{call['session_id']}")
+                assert deleted.status_code == 503, "the call ends, but its conversation stays"
+
+
+CALLS, IN_REDIS = "calls and turns go on", "its data is in the same Redis, which does not answer"
+NO_COOKIE = "no cookie opens it"
+GOES_ON = {
+    **dict.fromkeys(("/api/rtc", "/api/sessions", "/api/events", "/ws", "/api/rtvi", "/v1"), CALLS),
+    **dict.fromkeys(("/api/multiturn", "/api/singleturn", "/api/tools", "/api/reasoning", "/embedding"), CALLS),
+    "/api/conversations/{conversation_id}/cancel": CALLS,
+    **dict.fromkeys(("/api/tasks", "/api/input", "/api/status", "/notification", "/api/confirmations"), IN_REDIS),
+    **dict.fromkeys(("/api/me", "/mode", "/auth/login", "/auth/callback", "/auth/logout"), IN_REDIS),
+    **dict.fromkeys(("/api/config", "/healthz", "/readyz", "/metrics", "/api/shared", "/shared"), NO_COOKIE),
+    **dict.fromkeys(("/twilio", "/telnyx", "/plivo"), NO_COOKIE),
+    "/api/admin": "no cookie makes an operator then",
+}
+"""Paths that believe a cookie although it may be void, and why that is harmless."""
+ALWAYS_SURE = {"/api/me/export"}
+
+
+def test_every_other_route_asks_if_the_cookie_may_be_void() -> None:
+    routers = (*(module.router for module in ROUTES), *installed().joined.routers)
+    for route in (each for router in routers for each in router.routes if isinstance(each, APIRoute)):
+        asks, path = require_certainty in called_for(route.dependant), route.path
+        reason = next((why for prefix, why in GOES_ON.items() if path == prefix or path.startswith(f"{prefix}/")), "")
+        assert asks or (reason and path not in ALWAYS_SURE), path
+
+
+def called_for(dependant: Dependant) -> set[object]:
+    """The functions that a route depends on."""
+    return {dependant.call} | {call for each in dependant.dependencies for call in called_for(each)}
 
 
 async def test_no_cookie_makes_an_operator_while_redis_is_away(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ async def test_only_an_internal_program_may_act_for_another_user(tmp_path: Path)
         async with client(f"{here.url}/mcp/copilot/", COPILOT) as mcp:
             assert content_of(await mcp.call_tool("whoami")) == {"user": ADA}
         async with client(f"{here.url}/mcp/", INNER, **{"x-on-behalf-of": "bob"}) as mcp:
-            assert content_of(await mcp.call_tool("whoami")) == {"user": "bob"}
+            assert content_of(await mcp.call_tool("whoami")) == {"user": "shop.bob"}
         async with client(f"{here.url}/mcp/", INNER) as mcp:
             assert content_of(await mcp.call_tool("whoami")) == {"user": "shop.desk"}
 

@@ -11,6 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from backend.access.access import Access
 from backend.access.keys import ApiKeys
+from backend.access.principal import Grant
 from backend.app.mcp import served_tools
 from backend.settings.access import AccessMode
 from backend.tools.registry import Registry
@@ -43,6 +44,7 @@ async def world(folder: Path, registry: Registry, *modes: AccessMode, **settings
             mcp=settings,
             access=list(access.modes),
             api_keys=f"shop:{SECRET}",
+            api_key_grants="shop:" + "+".join(Grant),
         ) as here,
     ):
         yield here

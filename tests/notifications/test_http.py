@@ -20,11 +20,12 @@ from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub, UserMessage
 from backend.testing.memory import FakeMemory
 from backend.turns.events import NoticeArrived
-from tests.http.test_keys import keyed, token
+from tests.http.test_keys import SECRET, keyed, token
 from tests.http.world import World
 from tests.support.waiting import until
 
 ANYBODY, FOR_ADA, STRANGER = token("notify", "on_behalf"), token("notify"), token("mcp_external")
+OF_MILL = token("notify", "on_behalf", key="mill", secret=SECRET[:-1] + "t")
 ADA = "shop.ada"
 
 
@@ -168,8 +169,13 @@ async def test_a_program_acts_for_the_user_of_its_token(tmp_path: Path) -> None:
         assert len(listed) == 2
         assert (await http.get("/notification/bob", headers=bearer(FOR_ADA))).status_code == 404
         assert (await http.get("/notification/bob", headers=bearer(ANYBODY))).json() == {"notifications": []}
+        for name in (ADA, "ada"):  # of another key
+            assert (await http.get(f"/notification/{name}", headers=bearer(OF_MILL))).json() == {"notifications": []}
+        gone = await http.delete(f"/notification/{ADA}/{listed[0]['id']}", headers=bearer(OF_MILL))
+        assert gone.status_code == 404
         assert (await http.get(f"/notification/{ADA}", headers=bearer(STRANGER))).status_code == 403
         at.now[0] += 600
+        assert (await http.post("/notification/execute", headers=bearer(OF_MILL))).json()["due"] == 0
         assert (await http.post("/notification/execute", headers=bearer(ANYBODY))).json()["waiting"] == 2
         assert (await http.post("/notification/execute", headers=bearer(ANYBODY))).json()["due"] == 0
 

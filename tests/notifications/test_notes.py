@@ -3,14 +3,13 @@
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions
 from backend.middleware.steps.due_notes import due_notes
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.notifications.notes import RESOLVED_LIMIT, RESOLVED_S, SPOKEN_OF_S, Notes, adopt_former_notes
+from backend.notifications.notes import RESOLVED_LIMIT, RESOLVED_S, SPOKEN_OF_S, Notes
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.notifications.service import ReminderService
 from backend.page_events import ReminderChanged
@@ -18,7 +17,7 @@ from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.tools.stickynotes import TEXT_LIMIT, stickynotes
 from backend.users.profile_updates import SetPreference, update_profile
-from tests.notifications.world import NOW, USER, Process, World
+from tests.notifications.world import USER, Process, World
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 
@@ -244,26 +243,3 @@ async def test_a_typed_turn_mentions_a_waiting_note_once_and_by_voice_the_call_d
         assert await raised("bo") is await raised("") is await raised(USER, "") is await raised(mode="voice") is None
         assert await raised() == ["A reminder: tea"] and await raised() is None
         assert await repository.is_delivered(USER, "r1") and not await repository.is_delivered(USER, "t1")
-
-
-# --- the former keys ------------------------------------------------------------------------------------
-
-
-async def test_notes_of_the_former_lists_become_reminders_once(desk: Desk) -> None:
-    former = [
-        {"id": "note_1", "text": "call the plumber", "created": 1.0, "due": "2026-11-22T09:00:00", "told": ["c1"]},
-        {"id": "note_2", "text": "water the plants", "created": 2.0, "due": "2026-11-01"},
-        {"id": "note_3", "text": "pay the rent", "created": 3.0, "due": "2026-11-01", "resolved": NOW},
-        {"id": "note_4", "text": "some day", "created": 4.0},
-    ]
-    redis = desk.process.redis
-    await redis.set("user:ada:notes", msgspec.json.encode(former))
-    await desk.live_in("Europe/Oslo")
-    await redis.set("user:bo:notes", b"not a list")
-    await redis.set("user:cy:notes", msgspec.json.encode([{"text": "x" * 9_000}]))
-    for _ in range(2):
-        await adopt_former_notes(redis, Notes(desk.service))
-    assert sorted(await desk.texts(resolved=True)) == ["call the plumber", "some day", "water the plants"]
-    assert (await desk.call("list"))["notes"][0]["due"] == "2026-11-22T09:00:00+01:00"
-    assert sorted(await redis.keys("user:*:notes")) == [b"user:bo:notes", b"user:cy:notes"]
-    assert len((await desk.process.reminders.due(NOW + 7 * DAY_S, 9))[0]) == 1

@@ -28,6 +28,7 @@ STREAMS = r"/events(/|$)"
 SETTINGS = {
     "ACCESS": "open,key",
     "API_KEYS": f"shop:{SECRET}",
+    "API_KEY_GRANTS": "shop:" + "+".join(GRANTS),
     "ADMIN_TOKEN": ADMIN_TOKEN,
     "CHAT_TURNS_PER_MINUTE": "0",
     "REASONING__PER_MINUTE": "0",

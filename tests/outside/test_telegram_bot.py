@@ -49,7 +49,7 @@ def update(number: int, user: int, text: str) -> dict[str, Any]:
 @pytest.mark.document("002", "multiturn")
 async def test_each_user_of_a_bot_has_a_conversation_of_their_own() -> None:
     shown = {"x-telegram-bot-api-secret-token": SECRET}
-    keyed = {"ACCESS": "open,key", "API_KEYS": f"shop:{KEY}"}
+    keyed = {"ACCESS": "open,key", "API_KEYS": f"shop:{KEY}", "API_KEY_GRANTS": "shop:on_behalf"}
     with running_peer() as peer, running_server(peer, **keyed) as server, running_bot(server.url) as bot:
         async with httpx2.AsyncClient(base_url=bot, timeout=30) as telegram:
 

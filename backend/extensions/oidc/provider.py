@@ -44,6 +44,8 @@ class SignedInUser:
 
     account: str
     admin: bool
+    id_token: str
+    """The ID token, by which the provider knows who signs out."""
 
 
 class OpenIdProvider:
@@ -100,7 +102,22 @@ class OpenIdProvider:
                 f"The provider's ID token is not valid ({type(error).__name__}).", hint="Sign in again."
             ) from None
         identity = f"{self._settings.issuer}\n{claims['sub']}"
-        return SignedInUser(f"{OIDC_USER}{hashlib.sha256(identity.encode()).hexdigest()[:32]}", self._is_admin(claims))
+        account = f"{OIDC_USER}{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
+        return SignedInUser(account, self._is_admin(claims), id_token)
+
+    async def sign_out_address(self, back: str, id_token: str) -> str:
+        """Return the address at which the provider ends its session and sends the browser `back`.
+
+        Empty if the provider has none, or does not answer: then only this server's session ends. `id_token` may be
+        empty; some providers then ask the user, others refuse (OpenID Connect RP-Initiated Logout 1.0).
+        """
+        try:
+            endpoint = (await self._discovered()).get("end_session_endpoint")
+        except SignInUnavailable:
+            return ""
+        query = {"client_id": self._settings.client_id, "post_logout_redirect_uri": back}
+        query |= {"id_token_hint": id_token} if id_token else {}
+        return str(httpx2.URL(str(endpoint)).copy_merge_params(query)) if endpoint else ""
 
     async def _exchanged(self, endpoint: str, code: str, sign_in: SignIn) -> str:
         secret, client_id = self._settings.client_secret, self._settings.client_id

@@ -2,7 +2,7 @@
 
 A secret is signed, so that a forged one costs no look-up. It names an entry in its user's cache: every process can read
 it, it expires by itself, and it is exported and erased with the user's data. It opens `/v1/realtime` and the paths
-below, and cannot make another secret. A secret made with a cookie is void once the user's cookies are.
+below, and cannot make another secret. It is void once the cookie or the token that made it is, and makes no operator.
 """
 
 import secrets
@@ -28,8 +28,6 @@ LIFE_MAX_S = 7_200
 LONGEST = 640
 """The most characters of a secret; a longer one is not valid."""
 SALT = "client-secret"
-VOIDABLE = ("cookie", "oidc")
-"""Credentials that can be revoked before the secrets made with them expire."""
 
 
 class _StoredSession(msgspec.Struct, frozen=True):
@@ -49,7 +47,7 @@ _decoder = msgspec.json.Decoder(_StoredSession)
 async def make_secret(here: Context, caller: Identity, session: Json, life_s: int) -> tuple[str, int]:
     """Return a secret for `session`, and the Unix time at which it expires. Raises `MemoryUnavailable`."""
     name = secrets.token_urlsafe(16)
-    maker = replace(caller.principal, grants=frozenset({Grant.CALL}))
+    maker = replace(caller.principal.as_user(), grants=frozenset({Grant.CALL}))
     kept = _StoredSession(session, maker, caller.origin, caller.age_s, caller.account, caller.epoch)
     await here.services.data.memory.cache_put(maker.user, _entry(name), msgspec.json.encode(kept).decode(), life_s)
     user = urlsafe_b64encode(maker.user.encode()).decode().rstrip("=")  # a subprotocol may have few kinds of characters
@@ -82,8 +80,7 @@ async def _kept(here: Context, secret: str) -> _StoredSession | None:
     services = here.services
     found = await services.data.memory.cache_get(owner, _entry(name))
     kept = _decoder.decode(found) if found is not None else None
-    voidable = kept is not None and kept.principal.credential in VOIDABLE
-    if kept and voidable and await services.people.access_store.epoch(kept.account) != kept.epoch:  # revoked
+    if kept and kept.account and await services.people.access_store.is_revoked(kept.account, kept.epoch) is not False:
         return None
     return kept
 

@@ -15,7 +15,7 @@ from backend.errors import Forbidden, NotOwner
 from backend.extensions.recordings.ogg import wav_pieces
 from backend.extensions.recordings.store import RecordingStore, StoredRecording, no_recording
 from backend.http.bodies import documented, read_body
-from backend.http.context import Caller, Here, OwnSession, context_of, principal_of
+from backend.http.context import CERTAIN, Caller, Here, OwnSession, context_of, principal_of
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.sessions.recorder import not_recorded
@@ -43,7 +43,7 @@ async def switch_recording(request: Request, here: Here, caller: Caller, session
     return {"on": body.on} | ({"recording_id": recording_id} if recording_id else {})
 
 
-@router.get("/api/recordings")
+@router.get("/api/recordings", dependencies=CERTAIN)
 async def list_recordings(request: Request, here: Here) -> Json:
     """List the caller's recordings, newest first. `offered`: whether calls may be recorded here."""
     principal, offered = principal_of(request), here.services.calls.records
@@ -64,14 +64,18 @@ async def own_recording(request: Request, recording_id: str) -> StoredRecording:
 OwnRecording = Annotated[StoredRecording, Depends(own_recording)]
 
 
-@router.get("/api/recordings/{recording_id}", response_model=Json)
+@router.get("/api/recordings/{recording_id}", response_model=Json, dependencies=CERTAIN)
 async def show_recording(recording: OwnRecording, download: Annotated[bool, Query()] = False) -> Response:
     """Return the words, with the time of each utterance and word in the recording. `download`: as a file."""
     headers = _as_file(recording, "json") if download else {}
     return await json_response(recording.with_words(), headers)
 
 
-@router.get("/api/recordings/{recording_id}/audio", responses={200: {"content": {"audio/ogg": {}, "audio/wav": {}}}})
+@router.get(
+    "/api/recordings/{recording_id}/audio",
+    responses={200: {"content": {"audio/ogg": {}, "audio/wav": {}}}},
+    dependencies=CERTAIN,
+)
 async def play_recording(
     recording: OwnRecording,
     format: Annotated[Literal["opus", "wav"], Query()] = "opus",  # noqa: A002 - the parameter's name in the address
@@ -87,7 +91,7 @@ async def play_recording(
     return FileResponse(recording.audio, media_type="audio/ogg", headers=headers)
 
 
-@router.delete("/api/recordings/{recording_id}")
+@router.delete("/api/recordings/{recording_id}", dependencies=CERTAIN)
 async def delete_recording(request: Request, here: Here, recording_id: str) -> Json:
     """Delete a recording; one under way ends first. 503 if it does not end in time: try again."""
     await own_recording(request, recording_id)

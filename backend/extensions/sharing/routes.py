@@ -18,7 +18,7 @@ from backend.citations import as_json
 from backend.errors import BadRequest, CallerError, Forbidden, Gone, NotFound
 from backend.extensions.sharing.shared_links import SharedLink, SharedLinks
 from backend.http.bodies import documented, read_body
-from backend.http.context import Context, Here, principal_of, spend
+from backend.http.context import CERTAIN, Context, Here, principal_of, spend
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.storage.ledger.recall import recall_until
@@ -31,7 +31,7 @@ ID = re.compile(r"[A-Za-z0-9_-]{22}")
 UNLISTED = {"x-robots-tag": "noindex, nofollow, noarchive", "cache-control": "no-store"}
 """Headers that keep a shared transcript out of search engines and caches."""
 
-router = APIRouter(tags=["shared transcripts"])
+router = APIRouter(tags=["shared transcripts"], dependencies=CERTAIN)
 
 
 @dataclass(frozen=True, slots=True)

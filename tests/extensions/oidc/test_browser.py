@@ -40,9 +40,11 @@ async def url(issuer: str) -> AsyncIterator[str]:
         yield address
 
 
-async def sign_in(tab: Tab, name: str) -> None:
-    """Click the button, log in as that user at the provider, and come back."""
+async def sign_in(tab: Tab, name: str, answer: str = "") -> None:
+    """Click the button, answer the question, log in as that user at the provider, and come back."""
     await tab.press("sign-in")
+    if answer:
+        await tab.press(answer)
     await tab.page.get_by_placeholder("sub").fill(name)
     await tab.page.get_by_role("button", name="Authorize").click()
     await tab.sees("state", "Ready to talk")
@@ -58,15 +60,19 @@ async def test_a_user_who_signs_in_keeps_their_data_and_signs_out_everywhere(bro
     async with tab_in(browser, complaints=OF_PROVIDER) as tab, tab_in(browser, complaints=OF_PROVIDER) as elsewhere:
         await tab.open(url)
         assert await tab.page.evaluate(SAY, "has a dog") == 200
-        await sign_in(tab, "eve")
+        await sign_in(tab, "eve", "take-along-yes")
         assert await knows(tab) == ["has a dog"]
         assert not await tab.page.get_by_test_id("sign-in").is_visible()
         await elsewhere.open(url)
         await sign_in(elsewhere, "eve")
         assert await knows(elsewhere) == ["has a dog"]
         await tab.press("sign-out")
+        await tab.page.get_by_role("button", name="End session").click()  # at the provider
         await tab.sees("sign-in", "Sign in")
         assert await knows(tab) == [], "a visitor again, without any data"
+        assert await tab.page.evaluate(SAY, "has a cat") == 200
+        await sign_in(tab, "eve", "take-along-no")
+        assert await knows(tab) == ["has a dog"]
         await elsewhere.page.reload()
         await elsewhere.sees("sign-in", "Sign in")
         assert await knows(elsewhere) == []

@@ -1,8 +1,10 @@
 """`ACCESS=oidc`: signing in at a real OpenID provider, over HTTP."""
 
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,10 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
-from fakeredis import FakeAsyncRedis
+from fakeredis import FakeAsyncRedis, FakeServer
 from msgspec.structs import replace
 
 from backend.access.access import Access
+from backend.access.credentials import ADMIN_AGE_S, OIDC_USER, Signatures
+from backend.access.store import CACHED_S, AccessStore
 from backend.errors import SetupError, SignInFailed
 from backend.extensions.oidc.extension import open_sign_in
 from backend.extensions.oidc.provider import OpenIdProvider, SignIn
@@ -65,27 +69,33 @@ async def at_the_provider(address: str, sub: str = "", **form: str) -> str:
         return str(answer.headers["location"])
 
 
-async def sign_in(browser: httpx2.AsyncClient, sub: str) -> httpx2.Response:
-    begun = await browser.get("/auth/login")
-    assert begun.status_code == 303, begun.text
-    answer = await browser.get(await at_the_provider(begun.headers["location"], sub))
+async def sign_in(browser: httpx2.AsyncClient, sub: str, *, taking_along: bool = False) -> httpx2.Response:
+    """Sign in, as after the question whether what the visitor left is theirs."""
+    begun = await browser.request("POST" if taking_along else "GET", "/auth/login")
+    assert begun.status_code == (200 if taking_along else 303), begun.text
+    location = begun.json()["location"] if taking_along else begun.headers["location"]
+    answer = await browser.get(await at_the_provider(location, sub))
     assert answer.status_code == 303, answer.text
     return answer
 
 
 async def test_a_user_signs_in_and_out(tmp_path: Path, issuer: str) -> None:
     async with signing(tmp_path, issuer) as here, here.browser() as browser:
-        assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": False}
+        assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": False, "left": False}
         refused = await browser.post("/api/sessions")
         assert refused.status_code == 401 and "/auth/login" in refused.json()["error"]["hint"]
         answer = await sign_in(browser, "ada")
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
-        assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": True}
+        assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": True, "left": False}
         account = browser.cookies["caller"].strip('"')
         assert account.startswith("oidc.") and "ada" not in account
         assert (await browser.get("/api/admin/overview")).status_code == 401
         kept = browser.cookies["caller"]
-        assert (await browser.post("/auth/logout")).json() == {"ok": True}
+        out = (await browser.post("/auth/logout")).json()
+        there, asked = urlsplit(out["location"]), parse_qs(urlsplit(out["location"]).query)
+        assert out["ok"] and f"{there.scheme}://{there.netloc}" == issuer, "the provider's own session would go on"
+        assert asked["post_logout_redirect_uri"] == [f"{here.url}/"] and asked["client_id"] == [CLIENT]
+        assert asked["id_token_hint"][0].startswith("eyJ") and "id-token" not in browser.cookies
         async with here.browser(headers={"cookie": f"caller={kept}"}) as thief:
             assert (await thief.get("/api/me")).status_code == 401, "signed out everywhere"
 
@@ -96,7 +106,7 @@ async def test_a_user_who_declines_at_the_provider_is_back_on_the_page_as_before
         begun = await browser.get("/auth/login")
         answer = await browser.get(await at_the_provider(begun.headers["location"], action="deny"))
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
-        assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": False}
+        assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": False, "left": False}
         assert await user_of(here, browser) == owner, "still the same visitor"
 
 
@@ -123,13 +133,50 @@ async def user_of(here: World, browser: httpx2.AsyncClient) -> str:
     return here.registry.find((await place_call(browser))["session_id"]).owner
 
 
+async def test_what_a_visitor_left_stays_apart_unless_the_user_says_it_is_theirs(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
+        visitor = await user_of(here, browser)
+        assert (await browser.get("/auth/state")).json()["left"] is False
+        await update_profile(here.used_memory, visitor, AddFact("has a dog"))
+        assert (await browser.get("/auth/state")).json()["left"] is True
+        foreign = await browser.post("/auth/login", headers={"origin": "https://evil.example"})
+        assert foreign.status_code == 403, "another page answered for the user"
+        await sign_in(browser, "ada")
+        assert await user_of(here, browser) != visitor
+        assert "dog" not in (await browser.get("/api/me/export")).text
+        assert await here.used_memory.export_user(visitor)
+
+
+async def test_a_sign_in_makes_an_operator_for_an_hour(tmp_path: Path, issuer: str) -> None:
+    ages = {-ADMIN_AGE_S + 60: 200, -ADMIN_AGE_S - 60: 401}
+    async with signing(tmp_path, issuer) as here, here.browser() as browser:
+        for ago, status in ages.items():
+            signatures = Signatures(b"k" * 32, token_age_s=60, clock=partial(float, time.time() + ago))
+            browser.cookies.set("caller", signatures.cookie(f"{OIDC_USER}root", admin=True, life_s=9 * ADMIN_AGE_S))
+            overview = await browser.get("/api/admin/overview")
+            assert overview.status_code == status and (await browser.get("/auth/state")).json()["signed_in"]
+        assert "after an hour" in overview.json()["error"]["hint"]
+
+
+async def test_while_redis_is_away_no_user_is_signed_in(tmp_path: Path, issuer: str) -> None:
+    server, now = FakeServer(), [0.0]
+    store = AccessStore(FakeAsyncRedis(server=server), lambda: now[0])
+    async with signing(tmp_path, issuer, access_store=store) as here, here.browser() as browser:
+        begun = await browser.get("/auth/login")
+        link = await at_the_provider(begun.headers["location"], "ada")
+        await sign_in(browser, "ada")
+        server.connected, now[0] = False, CACHED_S
+        for path in ("/auth/state", "/auth/login", link):
+            assert (await browser.get(path)).status_code == 503, path
+
+
 async def test_a_visitor_who_signs_in_for_the_first_time_becomes_the_account(tmp_path: Path, issuer: str) -> None:
     async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser, here.browser() as other:
         visitor = await user_of(here, browser)
         await update_profile(here.used_memory, visitor, AddFact("has a dog"))
         kept = browser.cookies["caller"]
         before = (await browser.get("/api/me/export")).json()
-        await sign_in(browser, "ada")
+        await sign_in(browser, "ada", taking_along=True)
         await sign_in(other, "ada")
         assert await user_of(here, browser) == await user_of(here, other) == visitor
         assert (await browser.get("/api/me/export")).json() == before
@@ -145,7 +192,7 @@ async def test_the_visitors_calls_and_billing_end_with_the_sign_in(tmp_path: Pat
     ):
         session = here.registry.find((await place_call(browser))["session_id"])
         assert await budgets.billing.find(session.owner)
-        await sign_in(browser, "ada")
+        await sign_in(browser, "ada", taking_along=True)
         assert session.ended_reason == "signed_in"
         assert await budgets.billing.find(session.owner) is None
 
@@ -157,8 +204,8 @@ async def test_data_of_the_account_from_another_browser_is_exported_and_erased_w
         visitors = [await user_of(here, one), await user_of(here, other)]
         for visitor, fact in zip(visitors, ("has a dog", "has a cat"), strict=True):
             await update_profile(here.used_memory, visitor, AddFact(fact))
-        await sign_in(one, "ada")
-        await sign_in(other, "ada")
+        await sign_in(one, "ada", taking_along=True)
+        await sign_in(other, "ada", taking_along=True)
         assert (await other.get("/api/me")).json()["facts"] == ["has a dog"]
         exported = (await other.get("/api/me/export")).json()
         assert "has a cat" in str(exported["other browsers"]) and "has a cat" not in str(exported["memory"])
@@ -172,8 +219,8 @@ async def test_a_visitor_becomes_one_account_only(tmp_path: Path, issuer: str) -
     async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as one, here.browser() as other:
         visitor = await user_of(here, one)
         other.cookies.set("caller", one.cookies["caller"])
-        begun = (await other.get("/auth/login")).headers["location"]
-        await sign_in(one, "ada")
+        begun = (await other.post("/auth/login")).json()["location"]
+        await sign_in(one, "ada", taking_along=True)
         assert (await other.get(await at_the_provider(begun, "root"))).status_code == 303
         assert await user_of(here, one) == visitor != await user_of(here, other)
 
@@ -239,7 +286,7 @@ async def test_a_token_with_another_nonce_or_for_another_client_is_refused(issue
 async def test_without_a_provider_no_user_signs_in(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         assert (await browser.get("/auth/login")).status_code == 404
-        assert (await browser.get("/auth/state")).json() == {"offered": False, "signed_in": False}
+        assert (await browser.get("/auth/state")).json() == {"offered": False, "signed_in": False, "left": False}
 
 
 async def test_a_server_without_the_name_of_its_provider_does_not_start() -> None:
