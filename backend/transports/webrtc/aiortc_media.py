@@ -30,7 +30,7 @@ from aiortc.utils import random16, random32
 from backend.media.clock import MediaSlot, OnFault, current_media_clock
 from backend.media.opus import EMPTY_BYTES
 from backend.transports.webrtc.aioice_sockets import MediaPath, intercept_data
-from backend.transports.webrtc.srtp import MARKER, Packet, Protection, is_media, read_packet, write_packet
+from backend.transports.webrtc.srtp import MARKER, Packet, is_media, unprotect, write_packet
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class PacketReceiver(RTCRtpReceiver):
         self.transport._register_rtp_receiver(self, parameters)
         _set_inside(self, RTCRtpReceiver, "rtcp_task", asyncio.ensure_future(self._run_rtcp()))
         _set_inside(self, RTCRtpReceiver, "started", True)
-        self._protection = Protection(self.transport._rx_srtp)
+        self._srtp = self.transport._rx_srtp
         self._stock_on_data = intercept_data(self.transport.transport._connection, self._on_data)
 
     async def _handle_rtp_packet(self, packet: RtpPacket, arrival_time_ms: int) -> None:
@@ -80,8 +80,8 @@ class PacketReceiver(RTCRtpReceiver):
         if not is_media(data):
             self._stock_on_data(data, component)
             return
-        plain = self._protection.unprotect(data)
-        if plain is not None and (packet := read_packet(plain)) is not None:
+        packet = unprotect(self._srtp, data)
+        if packet is not None:
             self._receive_packet(packet)
 
     def _receive_packet(self, packet: Packet) -> None:
@@ -120,7 +120,7 @@ class PacketSender(RTCRtpSender):
         """Run until cancelled, and announce the beginning and the end as aiortc does."""
         assert codec.payloadType is not None
         self._payload_type = codec.payloadType
-        self._protection = Protection(self._dtls._tx_srtp)
+        self._srtp = self._dtls._tx_srtp
         self._path = MediaPath(self._dtls.transport._connection)
         self.slot = current_media_clock().join(self._on_slot, self._on_fault)
         _inside(self, RTCRtpSender, "rtp_started").set()
@@ -155,7 +155,7 @@ class PacketSender(RTCRtpSender):
         self._sequence = (self._sequence + 1) & 0xFFFF
         self._packets += 1
         self._octets += len(payload)
-        self._path.send(self._protection.protect(packet))
+        self._path.send(self._srtp.protect(packet))
 
     def _prepare_report(self, timestamp: int) -> None:
         for name, value in (
