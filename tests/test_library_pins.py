@@ -18,7 +18,6 @@ from typing import Any
 
 import aioice.ice
 import h11
-import numpy as np
 import pytest
 import uvicorn
 import uvicorn.server
@@ -26,7 +25,6 @@ from aiortc import RTCPeerConnection, RTCRtpReceiver, RTCRtpTransceiver
 from aiortc.rtcdtlstransport import RTCDtlsTransport
 from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtcrtpsender import RTCRtpSender
-from numpy.fft._pocketfft_umath import rfft_n_even  # type: ignore[import-not-found]
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.asyncio.client import ClientConnection
@@ -93,7 +91,6 @@ INSIDE = {
     r"uvicorn$": "app/server.py",
     r"uvicorn\.(config|protocols|server)": "app/connections.py",
     r"h11$": "app/connections.py",
-    r"numpy\.fft\._": "media/vad_silero.py",
 }
 """Private modules of a library → the one file of `backend/` that imports them."""
 OTHER_SERVERS = {"responders/serving/server.py"}
@@ -118,7 +115,7 @@ def source_of(module: ModuleType, name: str) -> str:
 def test_versions_of_libraries_with_used_private_parts_are_bounded() -> None:
     wanted = tomllib.loads((BACKEND.parent / "pyproject.toml").read_text())["project"]["dependencies"]
     bounded = {re.split(r"[><=]", each)[0] for each in wanted if ",<" in each}
-    assert bounded >= {"aiortc", "aioice", "websockets", "uvicorn", "numpy"}
+    assert bounded >= {"aiortc", "aioice", "websockets", "uvicorn"}
 
 
 @pytest.mark.parametrize("modules", INSIDE)
@@ -134,14 +131,6 @@ def modules_of(path: Path) -> set[str]:
     nodes = [*ast.walk(ast.parse(path.read_text()))]
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return plain | {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-
-
-def test_the_private_transform_of_numpy_equals_the_public_one() -> None:
-    assert rfft_n_even.signature == "(n),()->(m)"
-    windows = np.random.default_rng(1).standard_normal((4, 384)).astype(np.float32)
-    spectrum = np.zeros((4, 193), np.complex64)
-    rfft_n_even(windows, np.ones((), np.float32), spectrum)
-    assert np.allclose(spectrum, np.fft.rfft(windows), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", DIGESTS)
