@@ -37,7 +37,6 @@ from tests.support.callers import webrtc_call
 DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {
     "receiver starts": (RTCRtpReceiver.receive, "d6d8d8d7a0bf4e95"),
     "receiver stops": (RTCRtpReceiver.stop, "63734b6894ce67a5"),
-    "receiver takes a packet": (RTCRtpReceiver._handle_rtp_packet, "4e54983d021a6336"),
     "receiver reports": (RTCRtpReceiver._run_rtcp, "0f57daa3218616c0"),
     "receiver counts": (StreamStatistics.add, "d157b75e24b7ff53"),
     "transport hands packets over": (RTCDtlsTransport._handle_rtp_data, "5def9061cc3da1f6"),
