@@ -12,7 +12,7 @@ from math import inf
 
 from backend.media.clock import current_media_clock
 from backend.transports.base import OnFrame
-from backend.transports.webrtc.aioice_sockets import current_socket_reader
+from backend.transports.udp import current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.srtp import write_packet
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer

@@ -15,15 +15,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from struct import Struct
 from typing import Any, cast
 
 from aiortc import clock
+from pylibsrtp import Error
 
 from backend.media.clock import current_media_clock
 from backend.transports.webrtc.aiortc_media import REPORT_SLOTS, SLOT_TICKS, NextPayload
 from backend.transports.webrtc.peer import AudioPeer
-from backend.transports.webrtc.srtp import Protection, is_media, read_packet, write_packet
+from backend.transports.webrtc.srtp import is_media, read_packet, write_packet
 from benchmarks.drained import MOST_BYTES, SO_TIMESTAMPNS, DrainedSocket
 
 ANCILLARY_BYTES = 64
@@ -60,7 +62,7 @@ class Line:
         self._sockets += [_unwatched(each) for each in peer._ice._protocols if each is not pair.protocol]
         self._out = self._sockets[0].socket
         self._to = pair.remote_addr
-        self._cover, self._uncover = Protection(sender.transport._tx_srtp), Protection(sender.transport._rx_srtp)
+        self._cover, self._uncover = sender.transport._tx_srtp, sender.transport._rx_srtp
         self._sequence = sender._sequence
         self._origin = sender._origin + (slot.phase._number - (slot._first or 0) + 1) * SLOT_TICKS
         self._clock_ahead = 0.0
@@ -106,11 +108,10 @@ class Line:
                 drained.protocol.datagram_received(data, address)
                 continue
             media = True
-            packet = self._uncover.unprotect(data)
-            if packet:
-                self._newest = packet
+            with suppress(Error):  # of a packet that is repeated or forged
+                self._newest = self._uncover.unprotect(data)
                 self._received += 1
-                self._keep(packet, moment(ancillary, self._clock_ahead))
+                self._keep(self._newest, moment(ancillary, self._clock_ahead))
             if not until_dry:
                 return media
 

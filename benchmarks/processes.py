@@ -174,16 +174,6 @@ def server(
             yield f"http://127.0.0.1:{found[1]}", child.process.pid
 
 
-def exact_cpu_s(pid: int) -> float:
-    """Return the processor time of a process and all below it, Redis included, to the nanosecond.
-
-    First column of Linux's schedstat; a thread that has ended is no longer counted.
-    """
-    own, redis = _family(pid)
-    paths = [path for each in own + redis for path in Path(f"/proc/{each.pid}/task").glob("*/schedstat")]
-    return sum(int(path.read_text().split()[0]) for path in paths) / 1e9
-
-
 def leave_on_sigterm() -> None:
     """Make SIGTERM leave the program through its `with` blocks, so that a timeout leaves no server behind."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

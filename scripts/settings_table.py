@@ -47,6 +47,9 @@ SET_BY_COMPOSE = {
     *("DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "PLUGIN_FOLDERS"),
 }
 """The settings that docker-compose.yml or the image sets, or that name files which are not in the image."""
+OVERRIDDEN = {"REQUIRE_PROVIDER": "false"}
+"""Settings of the image that Compose sets otherwise. Their values stand there: a name alone removes the image's value
+in some versions of Compose, and keeps it in others."""
 SET_BY_SCALE = {"SECRET_KEY", "SHARE_SESSIONS", "WORKERS"}
 """The further settings that docker-compose.scale.yml sets."""
 
@@ -96,7 +99,12 @@ def markdown_page() -> str:
 def compose_list(set_there: Set[str] = frozenset()) -> str:
     """Return the lines of the variables that compose passes to the backend, without those `set_there`."""
     kept = SET_BY_COMPOSE | set_there
-    return "".join(f"      - {each.name}\n" for each in variables() if each.name not in kept)
+    return "".join(f"      - {_passed_on(each.name)}\n" for each in variables() if each.name not in kept)
+
+
+def _passed_on(name: str) -> str:
+    """Return a variable as Compose passes it on, with the value that is used if the operator sets none."""
+    return f"{name}=${{{name}:-{OVERRIDDEN[name]}}}" if name in OVERRIDDEN else name
 
 
 def between(marks: tuple[str, str], content: str, text: str) -> str:

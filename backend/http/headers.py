@@ -54,13 +54,13 @@ class SecurityHeaders:
     def __init__(self, app: ASGIApp, private: Iterable[str] = ()) -> None:
         """`private` are beginnings of extensions' paths with responses that no cache may keep."""
         self._app = app
-        self._private = (*PRIVATE, *private)
+        self._private = tuple(f"{path.rstrip('/')}/" for path in (*PRIVATE, *private))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         def secure(headers: MutableHeaders) -> None:
             https = scope["scheme"] == "https"
             policy = content_security_policy(Headers(scope=scope).get("host", ""), https=https)
-            caching = "no-store" if scope["path"].startswith(self._private) else "no-cache"
+            caching = "no-store" if f"{scope['path']}/".startswith(self._private) else "no-cache"
             answer = ALWAYS | {"content-security-policy": policy, "cache-control": caching} | (HSTS if https else {})
             if scope["path"].startswith(FOR_OTHER_PAGES):
                 answer |= ANY_ORIGIN

@@ -1,6 +1,6 @@
 """The sentences as sound: three families of synthetic voices, in quiet, and with noise or other voices behind them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,13 +46,6 @@ def spoken(share: int = 1) -> Iterator[Spoken]:
             chance = np.random.default_rng(number)
             for noise in NOISES if number % 3 == 0 else NOISES[:1]:
                 yield _in_noise(family, noise, text, sound, others, chance)
-
-
-def in_quiet(texts: Sequence[str]) -> Iterator[Spoken]:
-    """Yield other texts in every voice family, in quiet."""
-    for family in families():
-        for number, text in enumerate(texts):
-            yield _in_noise(family, "quiet", text, _said(family, number, text), [], np.random.default_rng(number))
 
 
 def _said(family: str, number: int, text: str) -> Sound:

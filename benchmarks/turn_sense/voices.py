@@ -52,10 +52,6 @@ class Voice:
         return f"{self.family} {self.name}"
 
 
-COUNTING = Voice("flite", "kal")
-"""The quickest voice of flite, which has the same phones as the others."""
-
-
 def families() -> tuple[str, ...]:
     """The voices that can speak on this machine."""
     found = ["espeak"]

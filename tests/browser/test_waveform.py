@@ -35,8 +35,6 @@ COST = """async () => {
   for (let n = 0; n < frames; n++) draw({ in: Math.random(), out: Math.random() }, 10_000 + n * 16.7);
   return (performance.now() - began) / frames;
 }"""
-QUIET_LINE = 4
-"""The number of rows that the line of silence touches."""
 
 
 async def heights(tab: Tab, name: str) -> list[int]:

@@ -25,7 +25,7 @@ def break_encoder(transport: WebRTCTransport) -> None:
 
 
 def break_protection(transport: WebRTCTransport) -> None:
-    transport._peer.sender._protection = None  # type: ignore[assignment]
+    transport._peer.sender._srtp = None  # type: ignore[assignment]
 
 
 def break_decoder(transport: WebRTCTransport) -> None:

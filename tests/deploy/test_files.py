@@ -1,6 +1,8 @@
 """Dockerfile, Compose files and Makefile agree with each other and with the documents."""
 
+import os
 import re
+import shlex
 import subprocess
 import tomllib
 from pathlib import Path
@@ -9,6 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from backend.errors import SettingsError
+from backend.settings.settings import load_settings
+
+COMPOSE_FILES = pytest.mark.parametrize("name", ["docker-compose.yml", "docker-compose.scale.yml"])
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -28,6 +34,45 @@ def dockerfile() -> list[str]:
     return [line for line in "\n".join(lines).replace("\\\n", " ").splitlines() if line]
 
 
+def container(name: str, shell: dict[str, str], *, removes: bool) -> dict[str, str]:
+    """Return the environment of the backend's container: what the image sets, and what Compose adds from `shell`.
+
+    `removes`: a name without a value removes what the image sets. Compose 2.24 to 2.28 kept it; others remove it.
+    """
+    [of_image] = [shlex.split(line)[1:] for line in dockerfile() if line.startswith("ENV ")]
+    found = dict(pair.split("=", 1) for pair in of_image)
+    for entry in yaml.safe_load((ROOT / name).read_text())["services"]["backend"]["environment"]:
+        variable, given, value = entry.partition("=")
+        if given:
+            found[variable] = re.sub(r"\$\{(\w+)(?::[-?]([^}]*))?\}", lambda m: shell.get(m[1]) or m[2] or "", value)
+        elif variable in shell:
+            found[variable] = shell[variable]
+        elif removes:
+            found.pop(variable, None)
+    return found
+
+
+@COMPOSE_FILES
+def test_without_a_key_the_backend_starts_by_any_version_of_compose(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for shell in ({"SECRET_KEY": "k" * 32}, {"SECRET_KEY": "k" * 32, "REQUIRE_PROVIDER": "true"}):
+        kept, removed = (container(name, shell, removes=each) for each in (False, True))
+        assert kept == removed
+        here = {key: value for key, value in kept.items() if not value.startswith("/")}  # without the image's paths
+        monkeypatch.setattr(os, "environ", here)
+        if "REQUIRE_PROVIDER" in shell:
+            with pytest.raises(SettingsError, match="set OPENAI_API_KEY or RESPONDERS"):
+                load_settings(_env_file=None)
+        else:
+            assert load_settings(_env_file=None).provider.names == []
+
+
+@COMPOSE_FILES
+def test_folders_in_memory_have_a_size(name: str) -> None:
+    services = yaml.safe_load((ROOT / name).read_text())["services"].values()
+    folders = [each for service in services for each in service.get("tmpfs", [])]
+    assert len(folders) > 3 and all("size=" in each for each in folders)
+
+
 @pytest.mark.document("001", "traces, settings and Docker")
 def test_the_published_media_ports_are_those_that_are_bound_and_exposed() -> None:
     low_high = environment_of("backend")["RTC_PORT_RANGE"]
@@ -35,7 +80,7 @@ def test_the_published_media_ports_are_those_that_are_bound_and_exposed() -> Non
     assert any(line == f"EXPOSE 8000 {low_high}/udp" for line in dockerfile())
 
 
-@pytest.mark.parametrize("name", ["docker-compose.yml", "docker-compose.scale.yml"])
+@COMPOSE_FILES
 def test_compose_mounts_the_folder_of_plugins_in_each_service_with_thinkers(name: str) -> None:
     services = yaml.safe_load((ROOT / name).read_text())["services"]
     running_thinkers = [
@@ -45,7 +90,7 @@ def test_compose_mounts_the_folder_of_plugins_in_each_service_with_thinkers(name
     assert all("./plugins:/app/plugins:ro" in service["volumes"] for service in running_thinkers)
 
 
-@pytest.mark.parametrize("name", ["docker-compose.yml", "docker-compose.scale.yml"])
+@COMPOSE_FILES
 def test_no_setting_is_given_twice(name: str) -> None:
     for service in yaml.safe_load((ROOT / name).read_text())["services"].values():
         given = [entry.partition("=")[0] for entry in service.get("environment", [])]
@@ -59,7 +104,7 @@ def test_compose_publishes_ports_on_loopback_by_default() -> None:
     assert environment_of("backend")["PUBLISH_ON"] == "${PUBLISH_ON:-127.0.0.1}"
 
 
-@pytest.mark.parametrize("name", ["docker-compose.yml", "docker-compose.scale.yml"])
+@COMPOSE_FILES
 def test_no_container_may_write_to_its_image_or_gain_privileges(name: str) -> None:
     services = yaml.safe_load((ROOT / name).read_text())["services"]
     for service in services.values():

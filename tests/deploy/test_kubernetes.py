@@ -52,6 +52,37 @@ def test_a_pod_has_no_privileges(name: str, kind: str) -> None:
         }
 
 
+@pytest.mark.parametrize(("name", "kind"), PODS)
+def test_each_volume_of_a_pod_has_a_size_within_the_disk_of_its_container(name: str, kind: str) -> None:
+    pod = next(each for each in resources(name) if each["kind"] == kind)["spec"]["template"]["spec"]
+    volumes = [each["emptyDir"] for each in pod["volumes"] if "emptyDir" in each]
+    on_disk = [mebibytes(each["sizeLimit"]) for each in volumes if each.get("medium") != "Memory"]
+    assert all("sizeLimit" in each for each in volumes)
+    [container] = pod["containers"]
+    assert sum(on_disk) < mebibytes(container["resources"]["limits"]["ephemeral-storage"])
+
+
+def mebibytes(size: str) -> int:
+    return int(size[:-2]) * {"Mi": 1, "Gi": 1024}[size[-2:]]
+
+
+def test_a_pod_has_room_for_all_recordings() -> None:
+    most = {each.name: each.default for each in variables()}.get("RECORDING__TOTAL_MB", "0")
+    [var] = [each["emptyDir"] for each in backend()["volumes"] if each["name"] == "var"]
+    assert mebibytes(var["sizeLimit"]) > int(most)
+
+
+def test_the_ingress_reaches_a_pod_by_http_and_callers_by_the_ports_of_media() -> None:
+    closed = next(each for each in resources("namespace.yaml") if each["kind"] == "NetworkPolicy")["spec"]
+    assert closed == {"podSelector": {}, "policyTypes": ["Ingress"]}
+    policy = next(each for each in resources("backend.yaml") if each["kind"] == "NetworkPolicy")["spec"]
+    assert policy["podSelector"] == {"matchLabels": {"app": "backend"}} and policy["policyTypes"] == ["Ingress"]
+    http, media = policy["ingress"]
+    assert http["from"] and http["ports"] == [{"protocol": "TCP", "port": 8000}]
+    low, high = map(int, re.findall(r"\d+", environment()["RTC_PORT_RANGE"]))
+    assert media == {"ports": [{"protocol": "UDP", "port": low, "endPort": high}]}
+
+
 def test_redis_has_the_password_of_the_backend_and_only_the_backend_reaches_it() -> None:
     redis = next(each for each in resources("redis.yaml") if each["kind"] == "StatefulSet")
     container = redis["spec"]["template"]["spec"]["containers"][0]
@@ -82,7 +113,10 @@ def test_the_manifests_use_existing_settings_and_pass_the_address_of_the_node() 
 
 
 def test_a_pod_has_time_to_drain_and_probes_for_readiness() -> None:
-    assert backend()["terminationGracePeriodSeconds"] >= int(environment()["DRAIN_S"]) + 30
+    [container] = backend()["containers"]
+    command, seconds = container["lifecycle"]["preStop"]["exec"]["command"]
+    assert command == "sleep" and int(seconds) >= 5, "callers are still sent to a pod that has begun to end"
+    assert backend()["terminationGracePeriodSeconds"] >= int(environment()["DRAIN_S"]) + int(seconds) + 30
     assert backend()["containers"][0]["readinessProbe"]["httpGet"]["path"] == "/readyz"
 
 

@@ -89,17 +89,17 @@ def test_the_security_page_covers_each_chapter_of_the_standard_and_names_files_t
     assert "## Report a vulnerability" in text and "## Threat model" in text
 
 
-def test_every_test_that_the_table_of_properties_names_exists() -> None:
-    text = (ROOT / "docs" / "security-tests.md").read_text()
-    rows = [line for line in text.splitlines() if line.startswith("| ") and line != "| property | tests |"]
-    assert len(rows) > 60
+@pytest.mark.parametrize(
+    ("page", "heading", "least"),
+    [("security-tests.md", "# What is tested", 60), ("architecture.md", "### By hand", 6)],
+)
+def test_every_test_that_a_list_names_exists(page: str, heading: str, least: int) -> None:
+    section = (ROOT / "docs" / page).read_text().partition(heading)[2].partition("\n### ")[0]
+    rows = re.split(r"^(?:\| (?!property)|- )", section, flags=re.MULTILINE)[1:]
+    assert len(rows) > least
     for row in rows:
         named = re.findall(r"`([\w/]+\.py)::(\w+)`", row)
         assert named, row
         for file, test in named:
-            if is_of_deleted(f"tests/{file}"):
-                continue
-            assert re.search(rf"^(async )?def {test}\(", (ROOT / "tests" / file).read_text(), re.MULTILINE), (
-                file,
-                test,
-            )
+            found = is_of_deleted(f"tests/{file}") or f"def {test}(" in (ROOT / "tests" / file).read_text()
+            assert found, (file, test)

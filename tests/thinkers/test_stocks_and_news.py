@@ -12,7 +12,6 @@ from tests.support.agents import call
 from tests.thinkers.world import world
 
 PRICE = [call("get_stock_price", '{"symbol": "Apple"}')]
-HEADLINES = [call("get_news_headlines", '{"topic": "space"}')]
 
 
 @pytest.mark.document("001", "user context")

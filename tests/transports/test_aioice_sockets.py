@@ -14,7 +14,7 @@ from aioice.ice import get_host_addresses
 from aiortc import RTCIceServer
 
 from backend.errors import SettingsError, TooMany
-from backend.transports.webrtc.aioice_sockets import Binding, choose_bindings, open_sockets
+from backend.transports.udp import Binding, choose_bindings, open_sockets
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import PeerState
 from backend.transports.webrtc.transport import accept_offer

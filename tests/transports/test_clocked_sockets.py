@@ -5,7 +5,7 @@ import socket
 from math import inf
 from typing import Any
 
-from backend.transports.webrtc.aioice_sockets import AT_ONCE, ClockedSocket, current_socket_reader
+from backend.transports.udp import AT_ONCE, ClockedSocket, current_socket_reader
 from tests.support.waiting import until
 
 

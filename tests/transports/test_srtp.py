@@ -1,9 +1,10 @@
-"""RTP headers, our own and those of others."""
+"""RTP headers, our own and those of others, and packets that are refused."""
 
 import pytest
 from aiortc.rtp import HeaderExtensionsMap, RtpPacket
+from pylibsrtp import Policy, Session
 
-from backend.transports.webrtc.srtp import MARKER, Packet, is_media, read_packet, write_packet
+from backend.transports.webrtc.srtp import MARKER, Packet, is_media, read_packet, unprotect, write_packet
 
 PLAIN = bytes.fromhex("80e0ffff0000000a deadbeef".replace(" ", "")) + b"opus"
 
@@ -63,3 +64,13 @@ def test_a_truncated_packet_is_refused(data: bytes) -> None:
 )
 def test_media_is_distinguished_from_other_packets_on_its_socket(data: bytes, media: bool) -> None:
     assert is_media(data) is media
+
+
+def test_a_repeated_forged_cut_or_long_packet_is_refused() -> None:
+    kinds = (Policy.SSRC_ANY_OUTBOUND, Policy.SSRC_ANY_INBOUND)
+    sender, receiver = (Session(Policy(key=bytes(range(30)), ssrc_type=kind)) for kind in kinds)
+    protected = sender.protect(write_packet(96, 2, 1920, 7, b"two"))
+    for forged in (protected[:-1] + bytes([protected[-1] ^ 1]), protected[:11], b"", b"\x80" * 2000):
+        assert unprotect(receiver, forged) is None
+    assert unprotect(receiver, protected) == Packet(96, 2, 1920, 7, b"two")
+    assert unprotect(receiver, protected) is None

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from backend.errors import PeerError
 from backend.runtime.supervisor import cancel_all
-from backend.transports.webrtc.aioice_sockets import bind_udp
+from backend.transports.udp import bind_udp
 
 MOST_CONNECTIONS, MOST_OF_ADDRESS = 128, 32
 IDLE_S = 120.0

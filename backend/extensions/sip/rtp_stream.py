@@ -25,7 +25,7 @@ from backend.media.frame import FRAME_MS, Frame
 from backend.media.playout import Playout
 from backend.media.receive import ReceivePipeline
 from backend.transports.phone_line import OnKey
-from backend.transports.webrtc.aioice_sockets import ClockedSocket, bind_udp, current_socket_reader
+from backend.transports.udp import ClockedSocket, bind_udp, current_socket_reader
 from backend.transports.webrtc.srtp import MARKER, read_packet, write_packet
 
 log = logging.getLogger(__name__)

@@ -14,23 +14,22 @@ changes what is used here, calls connect and stay silent, or do not connect: `te
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from aioice import Connection
-from aiortc import RTCIceServer, RTCRtpReceiver, RTCRtpSender, RTCRtpTransceiver, clock
+from aiortc import RTCRtpReceiver, RTCRtpSender, RTCRtpTransceiver, clock
 from aiortc.rtcdtlstransport import RTCDtlsTransport
 from aiortc.rtcdtlstransport import State as DtlsState
-from aiortc.rtcicetransport import connection_kwargs
 from aiortc.rtcrtpparameters import RTCRtpCodecParameters, RTCRtpReceiveParameters
 from aiortc.rtcrtpreceiver import StreamStatistics
-from aiortc.rtp import AnyRtcpPacket, RtcpRrPacket, RtcpSrPacket, RtpPacket
+from aiortc.rtp import AnyRtcpPacket, RtcpRrPacket, RtcpSrPacket
 from aiortc.utils import random16, random32
 
 from backend.media.clock import MediaSlot, OnFault, current_media_clock
 from backend.media.opus import EMPTY_BYTES
 from backend.transports.webrtc.aioice_sockets import MediaPath, intercept_data
-from backend.transports.webrtc.srtp import MARKER, Packet, Protection, is_media, read_packet, write_packet
+from backend.transports.webrtc.srtp import MARKER, Packet, is_media, unprotect, write_packet
 
 log = logging.getLogger(__name__)
 
@@ -68,20 +67,15 @@ class PacketReceiver(RTCRtpReceiver):
         self.transport._register_rtp_receiver(self, parameters)
         _set_inside(self, RTCRtpReceiver, "rtcp_task", asyncio.ensure_future(self._run_rtcp()))
         _set_inside(self, RTCRtpReceiver, "started", True)
-        self._protection = Protection(self.transport._rx_srtp)
+        self._srtp = self.transport._rx_srtp
         self._stock_on_data = intercept_data(self.transport.transport._connection, self._on_data)
-
-    async def _handle_rtp_packet(self, packet: RtpPacket, arrival_time_ms: int) -> None:
-        """Take a packet that aiortc has queued before `receive`."""
-        kind, sequence, timestamp = packet.payload_type, packet.sequence_number, packet.timestamp
-        self._receive_packet(Packet(kind, sequence, timestamp, packet.ssrc, packet.payload))
 
     def _on_data(self, data: bytes, component: int) -> None:
         if not is_media(data):
             self._stock_on_data(data, component)
             return
-        plain = self._protection.unprotect(data)
-        if plain is not None and (packet := read_packet(plain)) is not None:
+        packet = unprotect(self._srtp, data)
+        if packet is not None:
             self._receive_packet(packet)
 
     def _receive_packet(self, packet: Packet) -> None:
@@ -120,7 +114,7 @@ class PacketSender(RTCRtpSender):
         """Run until cancelled, and announce the beginning and the end as aiortc does."""
         assert codec.payloadType is not None
         self._payload_type = codec.payloadType
-        self._protection = Protection(self._dtls._tx_srtp)
+        self._srtp = self._dtls._tx_srtp
         self._path = MediaPath(self._dtls.transport._connection)
         self.slot = current_media_clock().join(self._on_slot, self._on_fault)
         _inside(self, RTCRtpSender, "rtp_started").set()
@@ -155,7 +149,7 @@ class PacketSender(RTCRtpSender):
         self._sequence = (self._sequence + 1) & 0xFFFF
         self._packets += 1
         self._octets += len(payload)
-        self._path.send(self._protection.protect(packet))
+        self._path.send(self._srtp.protect(packet))
 
     def _prepare_report(self, timestamp: int) -> None:
         for name, value in (
@@ -178,9 +172,8 @@ def take_over(
 
     Call this before any description is set. `on_fault` gets an exception of a slot, which ends the sending.
     """
-    stock, transport = transceiver.sender, transceiver.sender.transport
+    transport = transceiver.sender.transport
     sender = PacketSender(transport, next_payload, on_loss, on_fault)
-    sender._stream_id = stock._stream_id
     receiver = PacketReceiver(transport, on_packet)
     receiver._set_rtcp_ssrc(sender._ssrc)
     for name, part in (("receiver", receiver), ("sender", sender)):
@@ -191,17 +184,6 @@ def take_over(
 def ice_connection(transceiver: RTCRtpTransceiver) -> Connection:
     """Return the aioice connection under `transceiver`."""
     return transceiver.receiver.transport.transport._connection
-
-
-def set_codec_parameters(transceiver: RTCRtpTransceiver, parameters: dict[str, int]) -> None:
-    """Ask for these format parameters of the codec in the answer; call this between the two descriptions."""
-    for codec in transceiver._codecs:
-        codec.parameters = dict(parameters)
-
-
-def check_ice_servers(servers: Iterable[RTCIceServer]) -> None:
-    """Raise the `ValueError` for a wrong server URL that the first connection would raise."""
-    connection_kwargs(list(servers))
 
 
 def _inside(part: object, owner: type, name: str) -> Any:

@@ -3,10 +3,9 @@
 import ipaddress
 from dataclasses import dataclass
 
-from aiortc import RTCIceServer
+from aiortc import RTCIceGatherer, RTCIceServer
 
 from backend.errors import SettingsError
-from backend.transports.webrtc.aiortc_media import check_ice_servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class IceConfig:
 
     def __post_init__(self) -> None:
         try:
-            check_ice_servers(self.ice_servers)
+            RTCIceGatherer(list(self.ice_servers))  # as the first connection does
         except ValueError as error:
             raise SettingsError(
                 f"ICE_SERVERS: {error}", hint='Write e.g. [{"urls": "turn:turn.example.com:3478"}].'

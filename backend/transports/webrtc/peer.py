@@ -7,6 +7,7 @@ API.
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from enum import StrEnum
 
@@ -32,9 +33,10 @@ log = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 4.0
 """Seconds in which the connection must close before its sockets are closed by force."""
-OPUS_WISHES = {"minptime": 10, "useinbandfec": 1, "usedtx": 1}
-"""The parameters that we ask of the other side's encoder (RFC 7587, 7.1): redundancy in the packets, and pauses in
-silence; mono is the default."""
+OPUS = re.compile(r"a=rtpmap:(\d+) opus/48000/2\r\n")
+OPUS_WISHES = r"\g<0>a=fmtp:\1 minptime=10;useinbandfec=1;usedtx=1\r\n"
+"""What our answer asks of the other side's encoder (RFC 7587, 7.1): redundancy in the packets, and pauses in silence;
+mono is the default."""
 SDP_FAULTS = (
     ValueError,
     TypeError,
@@ -109,11 +111,10 @@ class AudioPeer:
         """Return our answer to a sanitised offer, with all candidates. Raises `BadOffer` or `TooMany`."""
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
-            aiortc_media.set_codec_parameters(self._transceiver, OPUS_WISHES)
             await self._connection.setLocalDescription()
         except SDP_FAULTS as error:
             raise BadOffer("The offer cannot be understood.") from error
-        return self._connection.localDescription.sdp
+        return OPUS.sub(OPUS_WISHES, self._connection.localDescription.sdp)
 
     async def offer(self) -> str:
         """Return an offer of ours, with all candidates."""

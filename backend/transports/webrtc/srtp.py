@@ -1,17 +1,12 @@
-"""RTP packets under SRTP protection, with fewer steps than pylibsrtp's wrapper takes.
+"""RTP packets and their SRTP protection.
 
-This is the one file that reaches inside pylibsrtp 1.0, which allocates a new length for each packet, looks the function
-up, and raises for each refused packet. `Protection` uses its binding (`pylibsrtp._binding`, `Session._srtp`, `_cdata`,
-`_buffer`) with the session's own buffer. If one of these changes, no packet can be protected and every call is silent:
-`tests/test_library_pins.py` fails first. Of headers (RFC 3550, 5.1) only the fields that a call needs are read, and
-only the fixed part is written.
+Of headers (RFC 3550, 5.1) only the fields that a call needs are read, and only the fixed part is written.
 """
 
 from struct import Struct
 from typing import NamedTuple
 
-from pylibsrtp import SRTP_MAX_TRAILER_LEN, Error, Session
-from pylibsrtp._binding import ffi, lib  # type: ignore[import-not-found]  # compiled, without types
+from pylibsrtp import Error, Session
 
 _FIXED = Struct(">BBHII")
 """Version, padding, extension and CSRC count; marker and payload type; sequence; timestamp; SSRC."""
@@ -52,40 +47,12 @@ def write_packet(payload_type: int, sequence: int, timestamp: int, source: int, 
     return _FIXED.pack(VERSION_2, payload_type, sequence, timestamp, source) + payload
 
 
-class Protection:
-    """The protection of one direction's packets with the keys of `session`."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session  # owns the handle and the buffer
-        self._handle = session._srtp[0]
-        self._room, self._packet = session._cdata, session._buffer
-        self._limit = len(session._cdata)
-        self._length = ffi.new("int *")
-        self._protect, self._unprotect = lib.srtp_protect, lib.srtp_unprotect
-
-    def protect(self, packet: bytes) -> bytes:
-        """Return the protected form of an RTP packet. Raises `pylibsrtp.Error`."""
-        size = len(packet)
-        if size > self._limit - SRTP_MAX_TRAILER_LEN:
-            raise Error("packet is too long")
-        self._packet[0:size] = packet
-        self._length[0] = size
-        if code := self._protect(self._handle, self._room, self._length):
-            raise Error(f"libsrtp refused a packet: {code}")
-        protected: bytes = self._packet[0 : self._length[0]]
-        return protected
-
-    def unprotect(self, data: bytes) -> bytes | None:
-        """Return the RTP packet in `data`; None if it is repeated, too old, too long, or made without the key."""
-        size = len(data)
-        if size > self._limit:
-            return None
-        self._packet[0:size] = data
-        self._length[0] = size
-        if self._unprotect(self._handle, self._room, self._length):
-            return None
-        packet: bytes = self._packet[0 : self._length[0]]
-        return packet
+def unprotect(session: Session, data: bytes) -> Packet | None:
+    """Return the packet in `data`; None if it is repeated, too old, too long, made without the key, or no RTP."""
+    try:
+        return read_packet(session.unprotect(data))
+    except (Error, ValueError):
+        return None
 
 
 def _payload(data: bytes, bits: int) -> bytes | None:

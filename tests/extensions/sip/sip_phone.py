@@ -20,7 +20,7 @@ from backend.extensions.sip.codecs import PacketEncoder, open_decoder, open_enco
 from backend.extensions.sip.keys import EVENTS
 from backend.extensions.sip.sdp import FORMATS, CodecName
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.transports.webrtc.aioice_sockets import bind_udp
+from backend.transports.udp import bind_udp
 from backend.transports.webrtc.srtp import MARKER, read_packet, write_packet
 from tests.support.tones import audible
 from tests.support.waiting import until
