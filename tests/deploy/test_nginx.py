@@ -5,7 +5,7 @@ import json
 import re
 import ssl
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -184,14 +184,20 @@ async def test_the_backend_gets_the_real_address_of_the_caller(tmp_path: Path) -
 @asynccontextmanager
 async def endless(tmp_path: Path) -> AsyncIterator[str]:
     """The URL of an nginx in front of a server that never answers."""
+    taken = set[asyncio.StreamWriter]()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()
-        writer.close()
+        taken.add(writer)
+        with suppress(OSError):
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+        taken.discard(writer)
 
     async with await asyncio.start_server(take, "127.0.0.1", 0) as behind:
         with running_nginx(behind.sockets[0].getsockname()[1], tmp_path) as url:
             yield url
+        await until(lambda: not taken)
 
 
 def from_address(address: str) -> httpx2.AsyncClient:
